@@ -15,7 +15,6 @@ from hummock.core.memory import CodeFragment, DomainKnowledge, Memory, MemoryKin
 from hummock.core.project import ProjectInfo
 from hummock.core.render import LITERAL_QUOTAS, Locale, PartialQuotas, Quotas, Tier
 from hummock.render.context import CONTEXT_BUDGET_TOKENS, render_context
-from hummock.render.passage import words_of
 from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.text.tokens import EstimatedTokens
 from tests.render.golden import assert_golden
@@ -229,7 +228,7 @@ METHOD[60] = "    retry_failed_payment(account)"
 
 
 def excerpt(items: list[Selected], query: str = "", **fields: object) -> Section:
-    return render_context(items, replace(FRAME, words=words_of(query), **fields))  # type: ignore[arg-type] # fields of Frame
+    return render_context(items, replace(FRAME, query=query, **fields))  # type: ignore[arg-type] # fields of Frame
 
 
 def code(content: str, first: int = 11, last: int = 102) -> Memory:
@@ -243,8 +242,9 @@ def test_the_worked_example_as_it_is_shown_by_default() -> None:
     """S0-21, S0-22, S0-23, S0-25, 1.1-5."""
     assert_golden("excerpts.zh.md", excerpt(repayment(), "增加先本后息的还款方式").text)
     items = [*repayment(), *dates(), *selected(code("\n".join(METHOD)))]
-    words = words_of("when are failed payments retried?")
-    english = replace(FRAME, wording=wording_of(Locale.EN), words=words, passage_scale=0.3)
+    english = replace(
+        FRAME, wording=wording_of(Locale.EN), query="when are failed payments retried?", passage_scale=0.3
+    )
     assert_golden("excerpts.en.md", render_context(items, english).text)
 
 

@@ -35,12 +35,12 @@ FRAMES = st.builds(
     as_of=st.sampled_from([0.0, 1e10]),
     zone=st.sampled_from([UTC, timezone(timedelta(hours=8))]),
     quotas=st.sampled_from([Quotas(), Quotas(text_characters=20)]),
-    words=st.sampled_from([(), ("按月",), ("half", "repay")]),
+    query=st.sampled_from(["", "按月", "half repay"]),
     passage_scale=st.sampled_from([0.4, 1.0]),
 )
 SCORES = st.sampled_from([None, 0.5, 0.91])
 SELECTED = st.lists(st.tuples(st.sampled_from(MEMORIES), SCORES), unique_by=lambda one: one[0].id)
-CHANGED = ("wording", "counter", "as_of", "zone", "quotas", "words", "passage_scale", "budget_tokens")
+CHANGED = ("wording", "counter", "as_of", "zone", "quotas", "query", "passage_scale", "budget_tokens")
 Chosen = list[tuple[Memory, float | None]]
 
 

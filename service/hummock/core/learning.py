@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +28,20 @@ MAX_KEYWORD_CHARACTERS = 32
 MAX_VOICES = 32
 """Most voices that count for a memory; a new one replaces the oldest."""
 MAX_PAUSE_S = 3600.0
+_FREQUENCIES: Final[Mapping[str, tuple[float, float]]] = {
+    "mid_above": (0, MAX_FREQUENCY_BOUND),
+    "high_above": (0, MAX_FREQUENCY_BOUND),
+}
+_OTHER_BOUNDS: Final[Mapping[str, tuple[float, float]]] = {
+    "mid_cooldown_turns": (0, MAX_COOLDOWN_TURNS),
+    "low_cooldown_turns": (0, MAX_COOLDOWN_TURNS),
+    "min_similarity": (0.0, 1.0),
+    "candidates": (1, MAX_CANDIDATES),
+    "analysis_cooldown_turns": (0, MAX_COOLDOWN_TURNS),
+    "keyword_target": (1, MAX_KEYWORDS),
+    "cold_start_pause_s": (0.0, MAX_PAUSE_S),
+}
+"""The least and the most of each number."""
 
 
 class LearningSettings(Struct, frozen=True, kw_only=True):
@@ -54,23 +69,17 @@ class LearningSettings(Struct, frozen=True, kw_only=True):
     cold_start_pause_s: float = 0.5
 
     def __post_init__(self) -> None:
-        _require_within("mid_above", self.mid_above, 0, MAX_FREQUENCY_BOUND)
-        _require_within("high_above", self.high_above, 0, MAX_FREQUENCY_BOUND)
+        self._require_within(_FREQUENCIES)
         if self.high_above < self.mid_above:
             raise InvalidRequest("high_above", f"is {self.high_above}, below mid_above {self.mid_above}")
-        _require_within("mid_cooldown_turns", self.mid_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
-        _require_within("low_cooldown_turns", self.low_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
-        _require_within("min_similarity", self.min_similarity, 0.0, 1.0)
-        _require_within("candidates", self.candidates, 1, MAX_CANDIDATES)
-        _require_within("analysis_cooldown_turns", self.analysis_cooldown_turns, 0, MAX_COOLDOWN_TURNS)
-        _require_within("keyword_target", self.keyword_target, 1, MAX_KEYWORDS)
-        _require_within("cold_start_pause_s", self.cold_start_pause_s, 0.0, MAX_PAUSE_S)
+        self._require_within(_OTHER_BOUNDS)
 
-
-def _require_within(field_name: str, value: float, least: float, most: float) -> None:
-    # Not "<" and ">": NaN must be refused.
-    if not least <= value <= most:
-        raise InvalidRequest(field_name, f"is {value}; it must be {least} to {most}")
+    def _require_within(self, bounds: Mapping[str, tuple[float, float]]) -> None:
+        for name, (least, most) in bounds.items():
+            value = getattr(self, name)
+            # Not "<" and ">": NaN must be refused.
+            if not least <= value <= most:
+                raise InvalidRequest(name, f"is {value}; it must be {least} to {most}")
 
 
 class FeedbackCounts(Struct, frozen=True, kw_only=True):

@@ -63,9 +63,11 @@ def compose(selected: Sequence[Selected], read: Sequence[Selected], frame: Frame
         frame: Its budget is that of the whole text.
         form: The form of the others.
     """
+    if not read:
+        return behind(Section(), tuple(selected), frame, form)
     first = render_read(read, frame)
     others = without(selected, {item.memory.id for item in read})
-    return behind(first, others, replace(frame, force_best=not read), form)
+    return behind(first, others, replace(frame, force_best=False), form)
 
 
 def render_read(selected: Sequence[Selected], frame: Frame) -> Section:

@@ -54,9 +54,19 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
         selected: Best first within a kind, without duplicates.
         frame: Its `info` is None if the project is unknown.
     """
+    of_kinds = [(layout, [item for item in selected if item.memory.kind in layout.kinds]) for layout in _LAYOUTS]
+    chapters = [_chapter(layout, items, frame) for layout, items in of_kinds if items]
+    blocks = [block for chapter in chapters for block in chapter.blocks]
+    count_blocks(blocks, frame.counter)
+    has_facts = frame.info is not None and bool(frame.info.tech_stack or frame.info.path)
+    text, token_count = _written(chapters, frame, has_facts=has_facts) if blocks or has_facts else ("", 0)
+    memories = tuple([memory for chapter in chapters for memory in chapter.memories()])
+    return Section(text=text, token_count=token_count, memories=memories)
+
+
+def _written(chapters: Sequence[_Chapter], frame: Frame, *, has_facts: bool) -> tuple[str, int]:
+    """The text within the budget, and its tokens; empty where there is neither a block nor a fact to show."""
     counter, budget_tokens, info = frame.counter, frame.budget_tokens, frame.info
-    chapters = [_chapter(layout, selected, frame) for layout in _LAYOUTS]
-    count_blocks([block for chapter in chapters for block in chapter.blocks], counter)
     project = "" if info is None else _project(info, frame.wording)
     notice = f"{frame.wording.data_notice}\n\n"
     notice_cost, project_cost, *heading_costs = counter.counts(
@@ -72,10 +82,7 @@ def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
         project = project if _has_block(chapters) else ""
         _give_way(chapters)
         text = _assembled(project, notice, chapters)
-    if not _has_block(chapters) and (info is None or not (info.tech_stack or info.path)):
-        text, token_count = "", 0
-    memories = tuple([memory for chapter in chapters for memory in chapter.memories()])
-    return Section(text=text, token_count=token_count, memories=memories)
+    return (text, token_count) if has_facts or _has_block(chapters) else ("", 0)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -158,8 +165,7 @@ class _Layout:
     has_numbers: bool = False
 
 
-def _chapter(layout: _Layout, selected: Sequence[Selected], frame: Frame) -> _Chapter:
-    of_kind = [item for item in selected if item.memory.kind in layout.kinds]
+def _chapter(layout: _Layout, of_kind: Sequence[Selected], frame: Frame) -> _Chapter:
     items = [item for item in of_kind if not item.drawback]
     quota = layout.quota(frame.quotas)
     standing = len([kind for kind in frame.standing if kind in layout.kinds])
@@ -283,7 +289,7 @@ def _prose_excerpt(stored: str, memory: Memory, frame: Frame) -> _Excerpt:
     text = escape.clean(stored).lstrip("\n").rstrip()
     if frame.quotas.text_characters:
         return _to_the_letter(text, frame, mark_below=False, write=escape.prose)
-    shown = passage_of(text, frame.words, int(_PROSE_COLUMNS * frame.passage_scale))
+    shown = passage_of(text, frame.query, int(_PROSE_COLUMNS * frame.passage_scale))
     if shown.is_whole:
         return _Excerpt(text=escape.prose(text), reason=_WHOLE)
     fence = escape.open_fence(text.split("\n")[: shown.first_line])
@@ -300,7 +306,7 @@ def _code_excerpt(memory: Memory, frame: Frame) -> tuple[str, _Excerpt]:
     write = partial(escape.fenced, keeps_keys=escape.keeps_keys(memory))
     if frame.quotas.text_characters:
         return path, _to_the_letter(content.strip("\n"), frame, mark_below=True, write=write)
-    shown = passage_of(content, frame.words, int(_CODE_COLUMNS * frame.passage_scale))
+    shown = passage_of(content, frame.query, int(_CODE_COLUMNS * frame.passage_scale))
     opening = content.strip("\n").partition("\n")[0]
     has_opening = shown.is_cut_before and columns(opening) <= _OPENING_COLUMNS
     parts = (

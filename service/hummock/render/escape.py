@@ -179,7 +179,7 @@ def marks_of(memory: Memory, as_of: float) -> tuple[MemoryMark, ...]:
     # An indexed memory is as new as its file.
     if memory.origin is not Origin.INDEXER and as_of - memory.update_time > _STALE_DAYS * _SECONDS_A_DAY:
         marks.append(MemoryMark.STALE)
-    if is_unverified(memory):
+    if memory.trust < _VERIFIED_TRUST:
         marks.append(MemoryMark.UNVERIFIED)
     return tuple(marks)
 

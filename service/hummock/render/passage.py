@@ -68,6 +68,7 @@ def told_terms(query: str) -> frozenset[str]:
     return frozenset(query_terms(" ".join(keywords(question_of(query), _KEYWORDS))))
 
 
+@lru_cache(64)
 def words_of(query: str) -> tuple[str, ...]:
     """Return words of a query to find in texts, folded: stems of content words, and Chinese character pairs.
 
@@ -89,14 +90,14 @@ def columns(text: str) -> int:
     return (len(text) + len(text.encode("utf-8", "surrogatepass"))) // 2
 
 
-def passage_of(text: str, words: Sequence[str], limit: int, measure: Measure = columns) -> Passage:
-    """Find the part of a text with most of the words, weighted by rarity; its beginning if it has none.
+def passage_of(text: str, query: str, limit: int, measure: Measure = columns) -> Passage:
+    """Find the part of a text with most of the query's words, weighted by rarity; its beginning if it has none.
 
     Of equal parts the one with the words closest together is taken, then the first.
 
     Args:
         text: Cleaned.
-        words: As returned by `words_of`.
+        query: Its words are those of `words_of`; none for "".
         limit: Greatest width, at least 1.
         measure: Returns the width of a text: at least 1 for each character.
     """
@@ -104,7 +105,7 @@ def passage_of(text: str, words: Sequence[str], limit: int, measure: Measure = c
         return Passage(text=text, first_line=0, last_line=text.count("\n"))
     starts = _pieces(text, limit, measure)
     widths = [measure(text[start:end]) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
-    span = _densest(_held(text, starts, words), widths, limit)
+    span = _densest(_held(text, starts, words_of(query)), widths, limit)
     first, last = _widened(span or (0, 0), widths, limit)
     start, end = starts[first], starts[last + 1] if last + 1 < len(starts) else len(text)
     part = text[start:end]
@@ -247,9 +248,12 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     judged by their words.
     """
     is_chinese = is_han(query)
-    is_other = [_is_chinese(hit) != is_chinese for hit in hits]
-    is_answered = any(hit.similarity >= ANSWERS for hit, other in zip(hits, is_other, strict=True) if not other)
-    bare = [_bare(hit) for hit in hits]
+    titles = [(hit.memory.index.title, hit.memory.index.summary) for hit in hits]
+    is_other = [is_han("\n".join(title)) != is_chinese for title in titles]
+    own = [hit.similarity for hit, other in zip(hits, is_other, strict=True) if not other]
+    is_answered = max(own, default=0.0) >= ANSWERS
+    # Their scores, age and verdicts apart.
+    bare = [hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score for hit in hits]
     against = [""] * len(hits)
     for side in (False, True):
         places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
@@ -274,12 +278,3 @@ def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
         return ""
     holds = f"it holds {words} of {len(told)} words"
     return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"
-
-
-def _is_chinese(hit: Hit) -> bool:
-    return is_han(f"{hit.memory.index.title}\n{hit.memory.index.summary}")
-
-
-def _bare(hit: Hit) -> float:
-    """Its score, age and verdicts apart."""
-    return hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score

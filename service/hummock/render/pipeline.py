@@ -32,7 +32,7 @@ from hummock.ports.models import Clock
 from hummock.ports.sessions import Sessions
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
-from hummock.render.passage import drawbacks, words_of
+from hummock.render.passage import drawbacks
 from hummock.render.section import Frame, Section, Selected, Wording, wording_of
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
@@ -80,7 +80,8 @@ class Render:
         if query.must_exist and not snapshot.seq:
             raise ProjectNotFound(query.project)
         settings = snapshot.settings
-        query = with_history(query, self._store.sessions, settings.history)
+        if query.session is not None:
+            query = with_history(query, query.session, self._store.sessions, settings.history)
         recalled = None if query.recall is None else self._recalled(query.recall, query.form, snapshot)
         started_s = self._clock.monotonic()
         project, load = snapshot.project(), snapshot.get
@@ -139,7 +140,7 @@ class Render:
             zone=_zone(query, settings.times.zone or ""),
             quotas=quotas,
             read_tool=query.read_tool,
-            words=() if query.recall is None else words_of(" ".join((query.recall.text, *_keywords(intent)))),
+            query="" if query.recall is None else " ".join((query.recall.text, *(intent.keywords if intent else ()))),
             passage_scale=min(max(budget_tokens / own_budget_tokens, _SHORTEST), _LONGEST),
         )
 
@@ -162,10 +163,6 @@ def _locale(query: RenderQuery, source: Source) -> Locale:
     memories = [item.memory for item in source.selected]
     chinese = sum(is_han(f"{memory.index.title}\n{memory.index.summary}") for memory in memories)
     return Locale.ZH if 2 * chinese >= len(memories) else Locale.EN
-
-
-def _keywords(intent: Intent | None) -> tuple[str, ...]:
-    return intent.keywords if intent else ()
 
 
 def _source(
@@ -256,7 +253,7 @@ class _Writer:
 
     def __call__(self, source: Source, load: Load) -> Rendered:
         query, frame = self.query, self.frame
-        read, missing_reads = _by_id(load, query.read_ids)
+        read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
         section, prefix = self._composed(source.selected, read, load)
         has_search = query.template is PromptTemplate.CODE_ANALYST
         return Rendered(
@@ -267,7 +264,7 @@ class _Writer:
             memories=section.memories,
             tools=(search_tool(frame.wording.language), *section.tools) if has_search else section.tools,
             messages=(),
-            instructions=_instructions(section, frame),
+            instructions=_instructions(frame) if section.tools else "",
             prefix=prefix,
             missing_ids=tuple(dict.fromkeys((*source.missing_ids, *missing_reads))),
             counter=frame.counter.name,
@@ -296,9 +293,7 @@ class _Writer:
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
 
 
-def _instructions(section: Section, frame: Frame) -> str:
-    if not section.tools:
-        return ""
+def _instructions(frame: Frame) -> str:
     return f"{frame.wording.data_notice}\n{frame.wording.read_on.format(tool=frame.read_tool)}"
 
 
@@ -307,17 +302,14 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 """Most bytes of stored messages that are read of a session."""
 
 
-def with_history(query: RenderQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
-    """Add the messages of the query's session; unchanged if it names none.
+def with_history(query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
+    """Add the messages of the query's session, as it is asked for.
 
     A recall in that session leaves out as many turns as are shown, unless `window_turns` is set. `usual` are the
     project's settings.
 
     Raises: SessionNotFound.
     """
-    asked = query.session
-    if asked is None:
-        return query
     shown = _shown(query, asked, sessions, usual)
     recall = query.recall
     if recall is not None and recall.session_id == asked.session_id and recall.window_turns is None:

@@ -26,7 +26,7 @@ from hummock.core.recall import (
 from hummock.core.render import Locale, Searched, SearchQuery, SearchResult, SearchScope
 from hummock.render.context import domain_texts
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
-from hummock.render.passage import passage_of, words_of
+from hummock.render.passage import passage_of
 from hummock.render.section import Wording, wording_of
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK, is_han
@@ -61,8 +61,8 @@ class Search:
         """
         before = self._trails.before(query.project, query.session_id, query.text) if query.session_id else Before()
         found = self._found(query, before)
-        words = words_of("\n".join((query.text, *before.texts)))
-        results = tuple(_result(hit, score, before, words) for hit, score in found.hits)
+        asked = "\n".join((query.text, *before.texts))
+        results = tuple(_result(hit, score, before, asked) for hit, score in found.hits)
         if query.unseen_first:
             results = tuple(sorted(results, key=lambda result: result.seen_before))
         if query.session_id:
@@ -147,23 +147,23 @@ def text_of(results: Sequence[SearchResult], wording: Wording) -> str:
     return f"{text}{wording.results_notice}\n"
 
 
-def _result(hit: Hit, score: float, before: Before, words: Sequence[str]) -> SearchResult:
+def _result(hit: Hit, score: float, before: Before, asked: str) -> SearchResult:
     memory = hit.memory
     return SearchResult(
         type=_CODE_TYPE if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
         memory_id=memory.id,
         title=memory.index.title,
-        content=_shown(_content(memory), words),
+        content=_shown(_content(memory), asked),
         score=score,
         seen_before=memory.id in before.seen,
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
 
 
-def _shown(content: str, words: Sequence[str]) -> str:
+def _shown(content: str, asked: str) -> str:
     if len(content) <= _CONTENT_CHARACTERS:
         return content
-    return passage_of(clean(content), words, _CONTENT_CHARACTERS, len).text
+    return passage_of(clean(content), asked, _CONTENT_CHARACTERS, len).text
 
 
 def _content(memory: Memory) -> str:

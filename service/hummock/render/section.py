@@ -98,7 +98,7 @@ class Frame:
         zone: The reader's time zone.
         read_tool: The name of the tool that reads a memory.
         force_best: Whether a form that always shows the best memory in full does so.
-        words: Words that locate the answer in a long text, as returned by `passage.words_of`.
+        query: Its words locate the answer in a long text; empty for none.
         passage_scale: Scale of the length of excerpts; 1 at the form's own budget.
         standing: Kinds of the memories that precede this text, with repeats: they count against quotas, and numbering
             continues after them.
@@ -113,7 +113,7 @@ class Frame:
     quotas: Quotas = field(default_factory=Quotas)
     read_tool: str = "read_memory"
     force_best: bool = True
-    words: tuple[str, ...] = ()
+    query: str = ""
     passage_scale: float = 1.0
     standing: tuple[MemoryKind, ...] = ()
 

@@ -127,7 +127,7 @@ class _Turn:
         known |= {item.memory.id: item for item in loaded}
         items = [known[one.memory_id] for one in self.seen if one.memory_id in known]
         quotas = _share_of_quotas(self.frame.quotas)
-        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False, words=())
+        frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False, query="")
         tried = self.form.write(tuple(items), frame)
         fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
         prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
@@ -161,7 +161,7 @@ class _Turn:
     def _prefix(self, items: Sequence[Selected], frame: Frame) -> Section:
         # Scores and the words for excerpts belong to one turn.
         unscored = tuple(Selected(memory=item.memory) for item in items)
-        prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False, words=()))
+        prefix = self.form.write(unscored, replace(frame, budget_tokens=_UNBOUNDED, force_best=False, query=""))
         return replace(prefix, memories=tuple(one for one in prefix.memories if one.tier is not Tier.DROPPED))
 
 

@@ -6,6 +6,7 @@ An event is stored with its time and, as the first element of its own array, a n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -70,8 +71,9 @@ def encode_state(state: LearningState) -> bytes:
     return encode(_STATE.values(state))
 
 
+@lru_cache(64)
 def decode_state(value: bytes) -> LearningState:
-    """Inverse of `encode_state`."""
+    """Inverse of `encode_state`; kept, as each turn reads it in both of its transactions."""
     return _STATE.value(decode_array(value))
 
 
