@@ -99,7 +99,7 @@ def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among
         work = {
             "read": lambda: store._views.view(PROJECTS[0]),
             "first read": lambda: store._views.view(PROJECTS[store.status().loaded_project_count + 1]),
-            "write": lambda: store._views.publish({PROJECTS[0]: 1}),
+            "write": lambda: store._views.publish({PROJECTS[0]: (1, 2)}),
             "status": store._views.usage,
         }
         for project in PROJECTS[:10]:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hummock.core.settings import ProjectSettings, TimeSettings
 from hummock.store import StoreLimits
 from hummock.store.limits import DEFAULT_LIMITS
 from hummock.store.views import view_cache
@@ -21,7 +22,9 @@ from hummock.store.views.view import ProjectView, catch_up, load, rebuilt
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
-from tests.strategies import Entry, delete_request
+from tests.strategies import Entry, delete_request, write_request
+
+OTHER_SETTINGS = ProjectSettings(times=TimeSettings(zone="Asia/Shanghai"))
 
 
 def held_rebuilds(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
@@ -63,10 +66,29 @@ def test_how_far_a_view_is_behind_is_told(tmp_path: Path) -> None:
         put(store, "p", Entry(id="a"))
         ask(store, "p", seed=1)
         views = store._views
-        views.publish({"p": 5})
+        views.publish({"p": (5, 6)})
         assert store.views_load().lag == 5
         views.newer_view("p")
         assert store.views_load().lag == 0
+
+
+def test_a_view_follows_a_write_that_changes_nothing_without_reading(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(tmp_path) as store:
+        seq = put(store, "p", Entry(id="a", words=("tide",)))
+        ask(store, "p", seed=1)
+        with monkeypatch.context() as patched:
+            patched.setattr(view_cache, "catch_up", None)
+            for _ in range(2):
+                seq += 1
+                assert store.write("p", write_request(lambda work: None)).result(30).seq == seq
+                assert store.read("p", lambda snapshot: snapshot.seq) == seq
+            assert ids(ask(store, "p", seed=1, terms=["tide"])) == {"a"}
+        put(store, "p", Entry(id="b", words=("tide",)))
+        assert ids(ask(store, "p", seed=1, terms=["tide"])) == {"a", "b"}
+        store.write("p", write_request(lambda work: work.set_settings(OTHER_SETTINGS))).result(30)
+        assert store.read("p", lambda snapshot: snapshot.settings) == OTHER_SETTINGS
 
 
 def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ class SeenViews(ForeignViews):
         view = None if entry is None else self._used(entry)
         return None if entry is None or view is None else (view, self._monotonic() - entry.newest_s)
 
-    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
+    def publish(self, written: Mapping[str, tuple[int, int]], shrunk: Collection[str] = ()) -> None:
         """Catch up views with removals, so that no removed memory is visible here once that is acknowledged."""
         for project in shrunk:
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -146,6 +147,14 @@ class ProjectView:
     def at(self, now: float) -> ProjectView:
         """The view without memories expired at `now`, in Unix seconds; catching up starts from `self`, not from it."""
         return self if now < self.columns.first_expiry else self._moment.of(self, now)
+
+    def at_seq(self, seq: int) -> ProjectView:
+        """The view after writes that changed nothing in it, with what it has cached."""
+        newer = copy(self)
+        object.__setattr__(newer, "seq", seq)
+        # Has copies of the view, with their seq.
+        object.__setattr__(newer, "_moment", KeptMoment())
+        return newer
 
     def superseded(self, stored: StoredProject) -> Superseded | None:
         """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""

@@ -116,20 +116,34 @@ class ViewCache:
         entry = self._entries.get(project)
         return self._used(entry) if entry is not None and self._is_newest(entry) else None
 
-    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
-        """Make the last commit visible to all later reads, given its number of operations by project.
+    def publish(self, written: Mapping[str, tuple[int, int]], shrunk: Collection[str] = ()) -> None:
+        """Make the last commit visible to all later reads, given its number of operations, and its seq, by project.
 
         `shrunk` are the projects with removals; unused here. Projects that are not loaded stay so. Catching up costs
-        as much as writing ten memories, so a view that nobody reads lets operations add up.
+        as much as writing ten memories, so a view that nobody reads lets operations add up. Where nothing changed, as
+        after most turns, there is nothing to read.
         """
-        for project, count in operations.items():
+        for project, (operations, seq) in written.items():
             entry = self._entries.get(project)
-            if entry is not None:
-                # At least 1: settings and memory counts may change without an operation.
-                entry.committed += max(count, 1)
+            if entry is not None and (operations or not self._moved(entry, seq)):
+                entry.committed += max(operations, 1)
                 self._behind[project] = None
                 if entry.committed - entry.shown >= _MOST_BEHIND:
                     self._catch_up(entry)
+
+    def _moved(self, entry: ViewEntry, seq: int) -> bool:
+        """Move a view to a write that changed nothing in it; False if it lags, or is being replaced."""
+        if not self._is_newest(entry) or not entry.changing.acquire(blocking=False):
+            return False
+        try:
+            view = entry.view
+            if view is not None and view.seq < seq:
+                newer = view.at_seq(seq)
+                with self._lock:
+                    entry.view = newer if self._entries.get(entry.project) is entry else None
+            return view is not None
+        finally:
+            entry.changing.release()
 
     def forget(self, project: str) -> None:
         """Remove a project from the cache."""
@@ -312,7 +326,7 @@ class ViewCache:
 class ForeignViews(ViewCache):
     """Views of projects that other processes write too; each read checks for newer writes."""
 
-    def publish(self, operations: Mapping[str, int], shrunk: Collection[str] = ()) -> None:
+    def publish(self, written: Mapping[str, tuple[int, int]], shrunk: Collection[str] = ()) -> None:
         """Does nothing: each read checks for newer writes, from any process."""
 
     def reach(self, project: str, seq: int) -> None:

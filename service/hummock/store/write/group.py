@@ -55,7 +55,7 @@ class GroupTransaction:
         self._limits = limits
         self._projects: dict[str, _OpenProject] = {}
         self.has_begun = False  # Whether the last request has changed anything in the transaction.
-        self.operations = 0  # Number of operations of the last request.
+        self.operations = 0  # Number of operations of the last request; 1 for another change, 0 for none.
         self.has_removed = False  # Whether the last request has removed anything.
         self.has_grown = False  # Whether any request needs additional space.
         self.put_bytes = 0  # Approximate size of the stored memories and messages.
@@ -84,7 +84,8 @@ class GroupTransaction:
             idempotency.remember(self._txn, self._tables, opened.number, request.request_id, kept)
         opened.record, opened.is_written_to = record, True
         opened.operations += unit.operations
-        self.operations, self.has_removed = unit.operations, unit.has_removed
+        # Settings and what is said of a project change without an operation.
+        self.operations, self.has_removed = max(unit.operations, unit.has_changed), unit.has_removed
         # The stored reply to a request that removes nothing needs space as well, and so does a new project.
         self.has_grown |= unit.has_grown or opened.is_new or (bool(request.request_id) and not unit.has_removed)
         self.put_bytes += unit.put_bytes + unit.sessions.put_bytes
@@ -184,7 +185,7 @@ class Outcome:
 
     job: Job
     written: Written[Any] | None = None
-    operations: int = 0  # Number of the write's operations.
+    operations: int = 0  # Number of the write's operations; 1 for another change, 0 if it changed no content.
     has_removed: bool = False  # Whether one of them removed something.
     error: BaseException | None = None
 

@@ -7,7 +7,7 @@ ends a bulk transaction after its current write.
 from __future__ import annotations
 
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
@@ -42,7 +42,7 @@ class Writer:
     def __init__(
         self,
         group: GroupCommit,
-        publish: Callable[[Mapping[str, int], Collection[str]], None],
+        publish: Callable[[Mapping[str, tuple[int, int]], Collection[str]], None],
         idle: Callable[[], bool],
         group_jobs: int,
         pause: Callable[[], bool] = lambda: False,
@@ -53,7 +53,8 @@ class Writer:
 
         Args:
             group: Commits jobs.
-            publish: Shows committed writes to readers, given the operations by project, and the projects with removals.
+            publish: Shows committed writes to readers, given the operations and the seq by project, and the projects
+                with removals.
             idle: Called once nothing was written for some milliseconds: does some background work and returns True, or
                 returns False, to be called again in about a second. After a store error it is called again after the
                 next write.
@@ -194,14 +195,16 @@ class Writer:
 
     def _commit(self, pending: list[Job]) -> None:
         outcomes = self._group.commit(pending, self._is_awaited)
-        operations: Counter[str] = Counter()
+        written: dict[str, tuple[int, int]] = {}
         for outcome in outcomes:
-            if outcome.error is None:
-                # 0 for a project that was only written to.
-                operations[outcome.job.project] += outcome.operations
+            if outcome.written is not None:
+                project = outcome.job.project
+                operations, seq = written.get(project, (0, 0))
+                # The seq of a repeat is that of its first time.
+                written[project] = operations + outcome.operations, max(seq, outcome.written.seq)
                 if isinstance(outcome.job.request, ProjectRemoval):
-                    self._removed(outcome.job.project)
-        self._publish(operations, {outcome.job.project for outcome in outcomes if outcome.has_removed})
+                    self._removed(project)
+        self._publish(written, {outcome.job.project for outcome in outcomes if outcome.has_removed})
         # Jobs that did not fit are first of their kind in the next transaction.
         for job in reversed(pending[len(outcomes) :]):
             (self._bulk if job.is_bulk else self._interactive).appendleft(job)
