@@ -159,7 +159,7 @@ class Listing:
     def __call__(self, source: Source, load: Load) -> Rendered:
         self.calls += 1
         memories = [
-            item.rendered(Tier.FULL, 1, "fits") if place < self.room else item.dropped("no room")
+            item.report(Tier.FULL, 1, "fits") if place < self.room else item.report(reason="no room")
             for place, item in enumerate(source.selected)
         ]
         return Rendered(

@@ -10,7 +10,8 @@ from msgspec import structs
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import Memory
 from hummock.core.recall import Hit
-from hummock.render.passage import Passage, columns, drawbacks, passage_of
+from hummock.render.passage import Passage, columns, passage_of
+from hummock.render.pipeline import drawbacks
 from tests.render.samples import note
 from tests.render.test_render import hit
 

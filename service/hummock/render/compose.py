@@ -79,7 +79,7 @@ def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
     text = "".join([opening(frame.wording), *[block.text for block in blocks], CLOSING])
     token_count = frame.counter.count(text)
     memories = tuple(
-        item.rendered(Tier.FULL, block.token_count, "read: always in full")
+        item.report(Tier.FULL, block.token_count, "read: always in full")
         for item, block in zip(selected, blocks, strict=True)
     )
     over_budget = token_count > frame.budget_tokens
@@ -116,8 +116,9 @@ def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame:
     by_id = {item.memory.id: item.memory for item in items}
     stored = [by_id[one.memory_id] for one in memories]
     out = []
-    for one, memory, is_order in zip(memories, stored, _are_orders(stored, memories, frame.wording), strict=True):
-        marks = marks_of(memory, frame.as_of) + (MemoryMark.INSTRUCTION_LIKE,) * is_order
+    of_records, are_orders = marks_of(stored, frame.as_of), _are_orders(stored, memories, frame.wording)
+    for one, of_record, is_order in zip(memories, of_records, are_orders, strict=True):
+        marks = of_record + (MemoryMark.INSTRUCTION_LIKE,) * is_order
         out.append(structs.replace(one, marks=marks) if marks else one)
     return tuple(out)
 

@@ -112,8 +112,8 @@ class _Chapter:
         """Result for each memory."""
         shown = zip(self.items[: self.shown_count], self.blocks, strict=False)
         return [
-            *[item.rendered(Tier.FULL, block.token_count, block.reason) for item, block in shown],
-            *[item.dropped() for item in self.items[self.shown_count :]],
+            *[item.report(Tier.FULL, block.token_count, block.reason) for item, block in shown],
+            *[item.report() for item in self.items[self.shown_count :]],
             *self.left_out,
         ]
 
@@ -176,8 +176,8 @@ def _chapter(layout: _Layout, of_kind: Sequence[Selected], frame: Frame) -> _Cha
         items=shown,
         blocks=[_block(layout, item, number, frame) for number, item in enumerate(shown, start=standing + 1)],
         left_out=(
-            *[item.dropped(f"this form shows the first {quota} of its kind") for item in items[len(shown) :]],
-            *[item.dropped(item.drawback) for item in of_kind if item.drawback],
+            *[item.report(reason=f"this form shows the first {quota} of its kind") for item in items[len(shown) :]],
+            *[item.report(reason=item.drawback) for item in of_kind if item.drawback],
         ),
     )
 

@@ -173,15 +173,15 @@ UNVERIFIED: Final = "[Unverified]"
 _SHOWN: Final = {MemoryMark.STALE: "(Warning: Old)", MemoryMark.UNVERIFIED: UNVERIFIED}
 
 
-def marks_of(memory: Memory, as_of: float) -> tuple[MemoryMark, ...]:
-    """What its record says about it; `as_of` is the "now" in Unix seconds."""
-    marks = []
-    # An indexed memory is as new as its file.
-    if memory.origin is not Origin.INDEXER and as_of - memory.update_time > _STALE_DAYS * _SECONDS_A_DAY:
-        marks.append(MemoryMark.STALE)
-    if memory.trust < _VERIFIED_TRUST:
-        marks.append(MemoryMark.UNVERIFIED)
-    return tuple(marks)
+def marks_of(memories: Sequence[Memory], as_of: float) -> list[tuple[MemoryMark, ...]]:
+    """What each memory's record says about it; `as_of` is the "now" in Unix seconds."""
+    stale_s = _STALE_DAYS * _SECONDS_A_DAY
+    return [
+        # An indexed memory is as new as its file.
+        (MemoryMark.STALE,) * (memory.origin is not Origin.INDEXER and as_of - memory.update_time > stale_s)
+        + (MemoryMark.UNVERIFIED,) * (memory.trust < _VERIFIED_TRUST)
+        for memory in memories
+    ]
 
 
 def is_unverified(memory: Memory) -> bool:
@@ -191,4 +191,4 @@ def is_unverified(memory: Memory) -> bool:
 
 def shown_marks(memory: Memory, as_of: float) -> str:
     """Return the marks as shown in a text, each after a space; empty for none."""
-    return "".join(f" {_SHOWN[mark]}" for mark in marks_of(memory, as_of))
+    return "".join(f" {_SHOWN[mark]}" for mark in marks_of([memory], as_of)[0])

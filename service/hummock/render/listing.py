@@ -205,14 +205,12 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
     while (token_count := counter.count(text)) > frame.budget_tokens and len(entries) > look.forces_first:
         entries.pop()
         text = _assembled(entries, look)
-    shown = [
-        item.rendered(look.tier, cost, look.reason) for item, cost, _ in zip(selected, costs, entries, strict=False)
-    ]
+    shown = [item.report(look.tier, cost, look.reason) for item, cost, _ in zip(selected, costs, entries, strict=False)]
     return Section(
         text=text,
         token_count=token_count,
         over_budget=token_count > frame.budget_tokens,
-        memories=(*shown, *(item.dropped() for item in selected[len(shown) :])),
+        memories=(*shown, *(item.report() for item in selected[len(shown) :])),
         tools=(read_memory(frame),) if entries and look.tier is Tier.INDEX else (),
     )
 

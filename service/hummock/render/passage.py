@@ -1,9 +1,4 @@
-"""Selects the hits worth showing, and the lines of long texts that bear on a query.
-
-A recall returns the best hits that exist, and these may be useless. A score compares a hit with the best of its group
-and does not show whether that one is good: half the project holds most terms of a question in everyday words ("what is
-the ... of"). Two measures do: the calibrated similarity, and the number of content words that the hit holds.
-"""
+"""Selects the lines of long texts that bear on a query."""
 
 from __future__ import annotations
 
@@ -17,16 +12,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from hummock.core.candidates import FoundBy
-from hummock.core.recall import Hit
-from hummock.text.analyzer import query_terms, query_words
+from hummock.text.analyzer import query_words
 from hummock.text.keywords import keywords
-from hummock.text.normalise import CJK, is_han
+from hummock.text.normalise import CJK
 from hummock.text.question import question_of
 
 Measure = Callable[[str], int]
 
-_KEYWORDS: Final = 32
+MOST_KEYWORDS: Final = 32
+"""Content words of a query that count."""
 _LEAD_SHARE: Final = 0.25
 """Share of the spare room for text before the lines that hold words of the query; the rest is for text after them."""
 _FARTHEST_BOUNDARY: Final = 80
@@ -63,18 +57,12 @@ class Passage(Struct, frozen=True, kw_only=True):
 
 
 @lru_cache(64)
-def told_terms(query: str) -> frozenset[str]:
-    """Return the terms of a query's content words."""
-    return frozenset(query_terms(" ".join(keywords(question_of(query), _KEYWORDS))))
-
-
-@lru_cache(64)
 def words_of(query: str) -> tuple[str, ...]:
     """Return words of a query to find in texts, folded: stems of content words, and Chinese character pairs.
 
     Pairs come both in simplified characters and as written in the query.
     """
-    told = query_words(" ".join(keywords(question_of(query), _KEYWORDS)))
+    told = query_words(" ".join(keywords(question_of(query), MOST_KEYWORDS)))
     forms = [form for term, word in told for form in ((term, word) if _CJK.match(term) else (_held_stem(term),))]
     return tuple(dict.fromkeys([form for form in forms if len(form) > 1 or _CJK.match(form)]))
 
@@ -215,66 +203,3 @@ def _widened(span: tuple[int, int], widths: Sequence[int], limit: int) -> tuple[
         first -= 1
         room -= widths[first]
     return first, last
-
-
-LEAST_SIMILARITY: Final = 0.2
-"""Least similarity of a hit worth its tokens. The best hit of unrelated questions in both languages had at most .22,
-mostly below .15."""
-
-LEAST_SHARE: Final = 0.5
-LEAST_WORDS: Final = 2
-"""Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
-
-LEAST_OF_BEST: Final = 0.4
-"""Share of the best score of its group, ages and verdicts apart, below which a hit only follows because there is room
-for ten."""
-
-LEAST_ACROSS: Final = 0.05
-"""The similarity that does for the closest hit in the other script: there no word can match, and models see less. Of 13
-questions asked in the other language it was the answer in 10, at .05 to .40."""
-
-ANSWERS: Final = 0.5
-"""The similarity from which a hit in the query's script counts as an answer, so that none in the other script is
-needed. Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
-
-_NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
-
-
-def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
-    """Explain for each hit of a group why not to show it; empty for those worth showing.
-
-    Chinese and other hits are compared among themselves. The closest of the other script is shown unless one in the
-    query's script answers. Hits that the query names are shown, and so are hits without a vector, which can only be
-    judged by their words.
-    """
-    is_chinese = is_han(query)
-    titles = [(hit.memory.index.title, hit.memory.index.summary) for hit in hits]
-    is_other = [is_han("\n".join(title)) != is_chinese for title in titles]
-    own = [hit.similarity for hit, other in zip(hits, is_other, strict=True) if not other]
-    is_answered = max(own, default=0.0) >= ANSWERS
-    # Their scores, age and verdicts apart.
-    bare = [hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score for hit in hits]
-    against = [""] * len(hits)
-    for side in (False, True):
-        places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
-        best = max([bare[place] for place in places], default=0.0)
-        closest = max([hits[place].similarity for place in places], default=0.0)
-        for place in places:
-            is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
-            is_answer_across = is_closest_across and not is_answered
-            against[place] = "" if is_answer_across else _drawback(hits[place], bare[place], query, best)
-    return against
-
-
-def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
-    if score < LEAST_OF_BEST * best:
-        return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
-    if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
-        return ""
-    told = told_terms(query)
-    said = (*hit.matched_terms, *(correction.asked for correction in hit.corrections))
-    words = len(told.intersection(query_terms(" ".join(said))))
-    if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
-        return ""
-    holds = f"it holds {words} of {len(told)} words"
-    return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"

@@ -1,42 +1,42 @@
-"""Render: the prompt section of a recall or of memories by id, and the messages of a prompt around it."""
+"""Render: the prompt section of a recall or of memories by id, of the hits that are worth showing.
+
+A recall returns the best hits that exist, and these may be useless. A score compares a hit with the best of its group
+and does not show whether that one is good: half the project holds most terms of a question in everyday words ("what is
+the ... of"). Two measures do: the calibrated similarity, and the number of content words that the hit holds.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta, timezone, tzinfo
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from msgspec import structs
 
+from hummock.core.candidates import FoundBy
 from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound
 from hummock.core.memory import MemoryKind
 from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
 from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuery, StablePrefix
-from hummock.core.session import (
-    HISTORY_CHARACTERS,
-    HISTORY_MESSAGES,
-    HistoryQuery,
-    PromptMessage,
-    PromptRole,
-    PromptTarget,
-    PromptTemplate,
-)
-from hummock.core.settings import HistorySettings, ProjectSettings
+from hummock.core.session import PromptTemplate
+from hummock.core.settings import ProjectSettings
 from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
-from hummock.memories.sessions import newest_within
 from hummock.ports.models import Clock
-from hummock.ports.sessions import Sessions
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
-from hummock.render.passage import drawbacks
-from hummock.render.section import Frame, Section, Selected, Wording, wording_of
+from hummock.render.passage import MOST_KEYWORDS
+from hummock.render.prompt import with_history, with_messages
+from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
+from hummock.text.analyzer import query_terms
+from hummock.text.keywords import keywords
 from hummock.text.normalise import is_han
+from hummock.text.question import question_of
 from hummock.text.tokens import TokenCounter
 
 _SHORTEST, _LONGEST = 0.4, 2.0
@@ -219,7 +219,7 @@ def _weighed(
 ) -> tuple[Selected, ...]:
     """Add drawbacks to the memories, except to entries of a turn, which are chosen by their use."""
     against: dict[str, str] = {}
-    for group in (recalled.domains, recalled.code_fragments, recalled.hits):
+    for group in filter(None, (recalled.domains, recalled.code_fragments, recalled.hits)):
         for hit, drawback in zip(group, drawbacks(group, query_text), strict=True):
             against.setdefault(hit.memory.id, drawback)
     return tuple(
@@ -230,6 +230,75 @@ def _weighed(
             for item in selected
         ]
     )
+
+
+LEAST_SIMILARITY: Final = 0.2
+"""Least similarity of a hit worth its tokens. The best hit of unrelated questions in both languages had at most .22,
+mostly below .15."""
+
+LEAST_SHARE: Final = 0.5
+LEAST_WORDS: Final = 2
+"""Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
+
+LEAST_OF_BEST: Final = 0.4
+"""Share of the best score of its group, ages and verdicts apart, below which a hit only follows because there is room
+for ten."""
+
+LEAST_ACROSS: Final = 0.05
+"""The similarity that does for the closest hit in the other script: there no word can match, and models see less. Of 13
+questions asked in the other language it was the answer in 10, at .05 to .40."""
+
+ANSWERS: Final = 0.5
+"""The similarity from which a hit in the query's script counts as an answer, so that none in the other script is
+needed. Of 149 Chinese questions whose answer was English, the best of 300 unrelated Chinese texts had .43 at most."""
+
+_NAMED: Final = FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER
+
+
+def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
+    """Explain for each hit of a group why not to show it; empty for those worth showing.
+
+    Chinese and other hits are compared among themselves. The closest of the other script is shown unless one in the
+    query's script answers. Hits that the query names are shown, and so are hits without a vector, which can only be
+    judged by their words.
+    """
+    is_chinese = is_han(query)
+    titles = [(hit.memory.index.title, hit.memory.index.summary) for hit in hits]
+    is_other = [is_han("\n".join(title)) != is_chinese for title in titles]
+    own = [hit.similarity for hit, other in zip(hits, is_other, strict=True) if not other]
+    is_answered = max(own, default=0.0) >= ANSWERS
+    # Their scores, age and verdicts apart.
+    bare = [hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score for hit in hits]
+    against = [""] * len(hits)
+    for side in (False, True):
+        places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
+        best = max([bare[place] for place in places], default=0.0)
+        closest = max([hits[place].similarity for place in places], default=0.0)
+        for place in places:
+            is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
+            is_answer_across = is_closest_across and not is_answered
+            against[place] = "" if is_answer_across else _drawback(hits[place], bare[place], query, best)
+    return against
+
+
+def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
+    if score < LEAST_OF_BEST * best:
+        return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
+    if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
+        return ""
+    told = told_terms(query)
+    said = (*hit.matched_terms, *(correction.asked for correction in hit.corrections))
+    words = len(told.intersection(query_terms(" ".join(said))))
+    if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
+        return ""
+    holds = f"it holds {words} of {len(told)} words"
+    return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"
+
+
+@lru_cache(64)
+def told_terms(query: str) -> frozenset[str]:
+    """Return the terms of a query's content words."""
+    return frozenset(query_terms(" ".join(keywords(question_of(query), MOST_KEYWORDS))))
 
 
 def _merged(*groups: Sequence[Hit]) -> list[Hit]:
@@ -295,107 +364,3 @@ class _Writer:
 
 def _instructions(frame: Frame) -> str:
     return f"{frame.wording.data_notice}\n{frame.wording.read_on.format(tool=frame.read_tool)}"
-
-
-_SEPARATOR: Final = "\n\n---\n\n"
-_MOST_BYTES: Final = 8 * 1024 * 1024
-"""Most bytes of stored messages that are read of a session."""
-
-
-def with_history(query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
-    """Add the messages of the query's session, as it is asked for.
-
-    A recall in that session leaves out as many turns as are shown, unless `window_turns` is set. `usual` are the
-    project's settings.
-
-    Raises: SessionNotFound.
-    """
-    shown = _shown(query, asked, sessions, usual)
-    recall = query.recall
-    if recall is not None and recall.session_id == asked.session_id and recall.window_turns is None:
-        recall = structs.replace(recall, window_turns=sum(message.role is PromptRole.USER for message in shown))
-    return replace(query, session=None, history=shown, recall=recall)
-
-
-def _shown(
-    query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings
-) -> tuple[PromptMessage, ...]:
-    """Return the newest messages; those before the current one if the session already holds it."""
-    known = None
-    if query.current is not None and query.current.id:
-        known = sessions.message(query.project, asked.session_id, query.current.id)
-    before = None if known is None else known.position
-    most_messages = _first_said(asked.max_messages, usual.max_messages, HISTORY_MESSAGES)
-    page = sessions.before(query.project, asked.session_id, before, most_messages, _MOST_BYTES)
-    page = newest_within(page, _first_said(asked.max_characters, usual.max_characters, HISTORY_CHARACTERS))
-    return tuple(
-        PromptMessage(id=message.id, role=message.role, content=message.content, send_time=message.send_time)
-        for message in page.messages
-    )
-
-
-def _first_said(asked: int | None, of_project: int | None, usual: int) -> int:
-    return asked if asked is not None else of_project if of_project is not None else usual
-
-
-def with_messages(query: RenderQuery, rendered: Rendered, wording: Wording) -> Rendered:
-    """The rendering with its messages: none where the query names nothing to put the section into."""
-    return replace(rendered, messages=_messages(query, rendered, wording))
-
-
-def _messages(query: RenderQuery, rendered: Rendered, wording: Wording) -> tuple[PromptMessage, ...]:
-    original = wording.code_analyst if query.template is PromptTemplate.CODE_ANALYST else query.prompt
-    text, prefix = rendered.text, rendered.prefix
-    if query.current is not None:
-        stable = text if prefix is None else prefix.text
-        return _conversation(original or "", stable, query.history, text.removeprefix(stable), query.current)
-    if original is None:
-        return ()
-    if query.target is PromptTarget.USER:
-        return (PromptMessage(role=PromptRole.USER, content=_joined(original, text)),)
-    # After the text, so that a stable prefix does not move. The waterfall contains the instructions itself.
-    beside = "" if query.form is RenderForm.WATERFALL else rendered.instructions
-    section = "\n".join(part for part in (text, beside) if part)
-    return (PromptMessage(role=PromptRole.SYSTEM, content=_joined(original, section)),)
-
-
-def _joined(original: str, section: str) -> str:
-    """The original, a rule, the section; an empty one leaves the other untouched."""
-    return _SEPARATOR.join(part for part in (original, section) if part)
-
-
-def _conversation(
-    persona: str, stable: str, history: Iterable[PromptMessage], memories: str, current: PromptMessage
-) -> tuple[PromptMessage, ...]:
-    """Return a turn's messages: persona, stable memories, history by time, memories of this turn, the user's message.
-
-    Args:
-        persona: Empty for none.
-        stable: Text before the history; empty for none.
-        history: Repeated ids and the current message's id are left out. A message without a time is as old as the one
-            before it; equal times keep their order.
-        memories: Text after the history; empty for none.
-        current: The last message.
-    """
-    system = [PromptMessage(role=PromptRole.SYSTEM, content=text) for text in (persona, stable) if text]
-    behind = [PromptMessage(role=PromptRole.SYSTEM, content=memories)] if memories else []
-    return (*system, *_by_time(_once(history, current.id)), *behind, current)
-
-
-def _once(history: Iterable[PromptMessage], current_id: str) -> list[PromptMessage]:
-    seen = {current_id}
-    first = []
-    for message in history:
-        if not message.id or message.id not in seen:
-            first.append(message)
-        seen.add(message.id)
-    return first
-
-
-def _by_time(history: Iterable[PromptMessage]) -> list[PromptMessage]:
-    dated = []
-    last = float("-inf")
-    for message in history:
-        last = last if message.send_time is None else message.send_time
-        dated.append((last, message))
-    return [message for _, message in sorted(dated, key=lambda each: each[0])]

@@ -28,8 +28,10 @@ class Selected(Struct, frozen=True, kw_only=True):
     score: float | None = None
     drawback: str = ""
 
-    def rendered(self, tier: Tier, token_count: int, reason: str) -> RenderedMemory:
-        """The report of this memory as rendered."""
+    def report(
+        self, tier: Tier = Tier.DROPPED, token_count: int = 0, reason: str = "the budget is used up"
+    ) -> RenderedMemory:
+        """The report of this memory as rendered, or as left out."""
         return RenderedMemory(
             memory_id=self.memory.id,
             kind=self.memory.kind,
@@ -40,10 +42,6 @@ class Selected(Struct, frozen=True, kw_only=True):
             trust=self.memory.trust,
             origin=self.memory.origin,
         )
-
-    def dropped(self, reason: str = "the budget is used up") -> RenderedMemory:
-        """The report of this memory as left out."""
-        return self.rendered(Tier.DROPPED, 0, reason)
 
 
 class Block(Struct, eq=False):

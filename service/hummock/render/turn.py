@@ -193,7 +193,7 @@ def _with_all(turn: Turn, entries: Sequence[Entry], snapshot: Snapshot) -> _Draf
     At most as many as could fit the budget are read; other recalled memories follow.
     """
     scores = {item.memory.id: item.score for item in turn.source.selected}
-    read = islice(memories(snapshot, full=True) if entries else (), turn.budget_tokens // _LEAST_TOKENS)
+    read = islice(memories(snapshot, full=True), turn.budget_tokens // _LEAST_TOKENS) if entries else ()
     shown = [Selected(memory=one, score=scores.get(one.id)) for one in _first(read, _MOST_CHARACTERS)]
     others = [item for item in turn.source.selected if item.memory.kind is not MemoryKind.ENTRY]
     rendered = turn.write(replace(turn.source, selected=(*shown, *others)), snapshot.get)

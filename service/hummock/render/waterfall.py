@@ -54,13 +54,13 @@ def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
     while (token_count := frame.counter.count(text)) > frame.budget_tokens and len(placed) > frame.force_best:
         placed.pop()
         text = _assembled(placed, frame)
-    dropped = [item.dropped() for item in selected[len(placed) :]]
+    dropped = [item.report() for item in selected[len(placed) :]]
     in_text_order = sorted(placed, key=lambda one: one.tier)
     return Section(
         text=text,
         token_count=token_count,
         over_budget=token_count > frame.budget_tokens,
-        memories=(*(one.item.rendered(one.tier, one.token_count, one.reason) for one in in_text_order), *dropped),
+        memories=(*(one.item.report(one.tier, one.token_count, one.reason) for one in in_text_order), *dropped),
         tools=(read_memory(frame),) if any(one.tier is Tier.INDEX for one in placed) else (),
     )
 

@@ -69,17 +69,17 @@ def render_query(
     return RenderQuery(
         project=project,
         recall=_parse_recall(request, until_s) if request.HasField("recall") else None,
-        memory_ids=values.identifiers("memories.ids", request.memories.ids),
+        memory_ids=values.identifiers("memories.ids", ids) if (ids := request.memories.ids) else (),
         form=RenderForm(request.form or RenderForm.CONTEXT),
         budget_tokens=request.budget_tokens if request.HasField("budget_tokens") else None,
-        locale=_parse_locale(request.locale),
+        locale=_parse_locale(request.locale) if request.locale else None,
         prompt=request.prompt if request.HasField("prompt") else None,
         template=PromptTemplate(request.template) if request.template else None,
         target=PromptTarget(request.target) if request.target else None,
-        history=tuple(_parse_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)),
+        history=tuple([_parse_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)]),
         current=_parse_message("current", request.current) if request.HasField("current") else None,
-        read_ids=values.identifiers("read_ids", request.read_ids),
-        quotas=_parse_quotas(request.quotas),
+        read_ids=values.identifiers("read_ids", request.read_ids) if request.read_ids else (),
+        quotas=_parse_quotas(request.quotas) if request.HasField("quotas") else PartialQuotas(),
         tail=_parse_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
@@ -146,10 +146,8 @@ def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQue
     return recall_query(recall, until_s, "recall.")
 
 
-def _parse_locale(tag: str) -> Locale | None:
+def _parse_locale(tag: str) -> Locale:
     """The language of headings that a BCP 47 tag asks for: there are Chinese and English ones."""
-    if not tag:
-        return None
     return Locale.ZH if tag.partition("-")[0].lower() == "zh" else Locale.EN
 
 
