@@ -56,9 +56,9 @@ class Beside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Parties:
-    """Tokens of a quiet caller and of a loud one, each for its own project, and recalls of the two projects."""
+    """Tokens of a quiet caller, of another for its project and of one for a loud project; recalls of the projects."""
 
-    tokens: tuple[str, str]
+    tokens: tuple[str, str, str]
     quiet: Sequence[bytes]
     loud: Sequence[bytes]
 
@@ -68,9 +68,10 @@ def measure_flood(options: Options) -> Findings:
     filled = options.stores.filled(_FLOODED)
     with filled.copied() as copied:
         parties = _parties(filled.corpus, copied.bench.data_dir)
-        quiet_token, loud_token = parties.tokens
+        quiet_token, other_token, loud_token = parties.tokens
         floods = (
             ("in a project of its own", loud_token, parties.loud),
+            ("in the quiet caller's project", other_token, parties.quiet),
             ("without the right to the project that it names", loud_token, parties.quiet),
             ("without a token", "", parties.loud),
         )
@@ -102,10 +103,10 @@ def _parties(corpus: Corpus, data_dir: Path) -> _Parties:
     quiet, loud = sorted({each.project for each in requests})
     tokens = [
         TokenFile(data_dir).create(name, [Scope.parse(f"{project}:read")], time.time())[1]
-        for name, project in (("quiet", quiet), ("loud", loud))
+        for name, project in (("quiet", quiet), ("other", quiet), ("loud", loud))
     ]
     return _Parties(
-        tokens=(tokens[0], tokens[1]),
+        tokens=(tokens[0], tokens[1], tokens[2]),
         quiet=[each.SerializeToString() for each in requests if each.project == quiet],
         loud=[each.SerializeToString() for each in requests if each.project == loud],
     )

@@ -28,7 +28,7 @@ from hummock.ports.store import Page
 from hummock.ports.writes import Written
 from hummock.recall.cache import Answer
 from hummock.rpc.admission import AdmissionQueue
-from hummock.rpc.lanes import Lanes
+from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.methods import UseCases
 from hummock.rpc.server import Access, Server
 from tests.rpc import samples
@@ -323,6 +323,7 @@ def _lanes(stack: AsyncExitStack, workers: int, waiting_limit: int) -> Lanes:
         read=AdmissionQueue(reads, workers=workers, waiting_limit=waiting_limit),
         write=AdmissionQueue(writes, workers=workers, waiting_limit=waiting_limit),
         stream=AdmissionQueue(streams, workers=workers, waiting_limit=waiting_limit),
+        inline=inline_queue(waiting_limit),
     )
 
 

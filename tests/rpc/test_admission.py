@@ -272,15 +272,17 @@ async def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it
         await AdmissionQueue(executor, workers=1).run(lambda: next(iter(())))
 
 
-async def test_a_flood_of_one_project_neither_denies_nor_delays_anothers_call() -> None:
+@pytest.mark.parametrize("project", ["quiet", "loud"])
+async def test_a_flood_neither_denies_nor_delays_the_call_of_another(project: str) -> None:
     """D8, V10 of the reliability notes: the newest of the flood gives its place away."""
     ran: list[str] = []
     async with blocked(waiting_limit=4) as busy:
-        flood = [busy.call(busy.queue.run(partial(ran.append, f"{n}"), project="loud")) for n in range(4)]
+        loud = partial(busy.queue.run, project="loud", caller="loud")
+        flood = [busy.call(loud(partial(ran.append, f"{n}"))) for n in range(4)]
         await turn()
         with pytest.raises(Overloaded):
-            await busy.queue.run(lambda: None, project="loud")
-        quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project="quiet"))
+            await loud(lambda: None)
+        quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project=project, caller="quiet"))
         await turn()
         assert isinstance(flood[3].exception(), Overloaded)
         assert busy.queue.load == Load(running=1, waiting=4)

@@ -41,10 +41,12 @@ def no_wait_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
 class BusyLoop:
     """A recall that keeps the event loop until it is let go, where the question says so."""
 
+    ran: list[str] = field(default_factory=list)
     kept: threading.Event = field(default_factory=threading.Event)
     let_go: threading.Event = field(default_factory=threading.Event)
 
     def inline(self, query: RecallQuery) -> Answer:
+        self.ran.append(query.text)
         if query.text == "keep":
             self.kept.set()
             assert self.let_go.wait(PATIENCE_S)
@@ -118,3 +120,14 @@ def test_calls_of_one_connection_wait_at_their_caller() -> None:
         calls = sent(channel, CALLS)
         loop.let_go.set()
         assert codes(calls) == {grpc.StatusCode.OK: CALLS}
+
+
+def test_a_call_does_not_wait_for_what_others_have_sent_before_it() -> None:
+    with busy() as (address, loop), ExitStack() as stack:
+        flood = [call for channel in connections(stack, address) for call in sent(channel, CALLS // CONNECTIONS)]
+        own = connections(stack, address)[0]
+        grpc.channel_ready_future(own).result(PATIENCE_S)
+        quiet = sent(own, 1, "quiet")
+        loop.let_go.set()
+        assert codes([*flood, *quiet]) == {grpc.StatusCode.OK: CALLS + 1}
+    assert loop.ran.index("quiet") < CALLS // 4

@@ -78,7 +78,7 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
     assert (validation.MAX_REQUEST_BYTES, status.MAX_REPLY_BYTES) == (4 * MIB, 4 * MIB)
     assert (status.LARGEST_REPLY_BYTES, values.MAX_PAGE_SIZE, streams.MAX_STREAMS) == (16 * MIB, 1000, 1000)
     assert (streams.MAX_STREAMS_OF_A_PROJECT, streams.MAX_STREAMS_OF_A_CALLER) == (600, 200)
-    assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 32)
+    assert (admission.LONGEST_WAIT_S, admission.STANDING_WAIT_S, admission.ALWAYS_WAIT) == (1.0, 0.1, 64)
     assert (listening.CALLS_OF_CONNECTION, listening.UNREAD_CALLS, listening.UNREAD_CALLS_MOST) == (256, 1024, 2048)
     assert (turns.REFUSALS_AT_ONCE, turns.REFUSALS_PER_S) == (32, 100.0)
     assert MOST_SOURCE_CHARACTERS == 262_144
@@ -91,7 +91,7 @@ def test_what_no_rule_says_is_as_the_table_has_it() -> None:
         "| calls and streams of a connection at once | 256",
         "| calls that have come and are not read yet | 1024 | gRPC ends more and more of them, and all from 2048 on",
         "| refusals (OVERLOADED, TOKEN_INVALID, SCOPE_MISSING) | 32 at once, then 100 a second",
-        "| what a call may wait for a worker, behind more than 32 others | 1 s; 0.1 s once",
+        "| what a call may wait for a worker, behind more than 64 others | 1 s; 0.1 s once",
         "| text of used memories that LearnTurn compares an answer with | 262144 characters",
     ):
         assert row in TABLE

@@ -10,10 +10,10 @@ from google.protobuf.message_factory import GetMessageClass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hummock.rpc.interceptor import PEER, peer_of
 from hummock.rpc.lanes import Lane
 from hummock.rpc.methods import check_table
 from hummock.rpc.policy import POLICIES, SERVICES, SMALL_BYTES, peek
-from hummock.rpc.streams import PEER, caller_of
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1.memory_service_pb2 import ListMemoriesRequest
@@ -88,13 +88,13 @@ class Context:
     ],
 )
 def test_another_machine_is_one_caller_and_a_process_here_is_one_each(peer: str, caller: str) -> None:
-    assert caller_of(Context(peer)) == caller
+    assert peer_of(Context(peer)) == caller
 
 
 def test_what_is_handed_on_keeps_its_caller_and_nobody_else_can_say_who_he_is() -> None:
     said = ((PEER, "ipv4:192.0.2.7:4711"),)
-    assert caller_of(Context("unix:", said)) == "192.0.2.7"
-    assert caller_of(Context("ipv4:192.0.2.9:1", said)) == "192.0.2.9"
+    assert peer_of(Context("unix:", said)) == "192.0.2.7"
+    assert peer_of(Context("ipv4:192.0.2.9:1", said)) == "192.0.2.9"
 
 
 def test_the_table_and_the_contract_agree() -> None:

@@ -71,15 +71,16 @@ def test_interactive_work_goes_first_and_bulk_never_starves() -> None:
     assert len(done) == 31
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=60))
-def test_all_that_waits_is_done_once_and_in_each_line_in_order(pushed: list[tuple[str, bool]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.booleans()), max_size=60))
+def test_all_that_waits_is_done_once_and_in_each_line_in_order(pushed: list[tuple[str, str, bool]]) -> None:
     turns: Turns[str] = Turns()
-    for number, (project, is_bulk) in enumerate(pushed):
-        turns.push(project, f"{project}{is_bulk} {number}", is_bulk=is_bulk)
+    named = [f"{project}{caller}{bulk} {number}" for number, (project, caller, bulk) in enumerate(pushed)]
+    for name, (project, caller, is_bulk) in zip(named, pushed, strict=True):
+        turns.push(project, name, caller=caller, is_bulk=is_bulk)
     assert len(turns) == len(pushed)
     done = order(turns)
     assert len(turns) == 0
-    assert sorted(done) == sorted(f"{project}{bulk} {number}" for number, (project, bulk) in enumerate(pushed))
+    assert sorted(done) == sorted(named)
     for line in {one.split()[0] for one in done}:
         numbers = [int(one.split()[1]) for one in done if one.split()[0] == line]
         assert numbers == sorted(numbers)
@@ -92,6 +93,43 @@ def test_how_much_is_ahead_counts_the_turns_of_others() -> None:
     assert (turns.ahead("loud"), turns.ahead("quiet")) == (100, 1)
     turns.push("quiet", "q")
     assert turns.ahead("quiet") == 3
+
+
+def test_callers_of_a_project_take_turns_and_take_nothing_from_other_projects() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(30):
+        turns.push("shared", f"loud {number}", caller="loud")
+    turns.push("shared", "quiet 0", caller="quiet")
+    turns.push("shared", "quiet 1", caller="quiet")
+    for number in range(3):
+        turns.push("own", f"own {number}", caller="loud")
+    assert order(turns)[:7] == ["loud 0", "own 0", "quiet 0", "own 1", "loud 1", "own 2", "quiet 1"]
+
+
+def test_how_much_is_ahead_of_a_caller_counts_the_turns_of_others_in_its_project() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(100):
+        turns.push("p", str(number), caller="loud")
+    assert (turns.ahead("p", "loud"), turns.ahead("p", "quiet"), turns.ahead("q", "loud")) == (100, 1, 1)
+    turns.push("p", "q", caller="quiet")
+    assert (turns.ahead("p", "quiet"), turns.ahead("p", "third")) == (3, 2)
+    turns.push("q", "q")
+    assert (turns.ahead("p", "quiet"), turns.ahead("p", "third")) == (7, 5)
+
+
+def test_the_caller_with_most_work_has_the_longest_queue_of_its_project() -> None:
+    turns: Turns[str] = Turns()
+    assert turns.longest() is None
+    for caller, count in (("a", 2), ("b", 3)):
+        for number in range(count):
+            turns.push("p", f"{caller} {number}", caller=caller)
+    for number in range(4):
+        turns.push("q", str(number))
+    assert turns.longest() == ("p", "b", "b 2")
+    turns.remove("p", "b 2", caller="b")
+    turns.remove("p", "b 1", caller="b")
+    assert turns.longest() == ("q", "", "3")
+    assert (turns.length("p"), turns.length("p", "a"), turns.length("p", "c")) == (3, 2, 0)
 
 
 async def test_beyond_the_first_refusals_callers_take_turns() -> None:

@@ -25,8 +25,8 @@ STANDING_WAIT_S = 0.1
 """Longest expected wait, in seconds, once the queue has not been empty for LONGEST_WAIT_S: a backlog that lasts makes
 every call late, so new calls are refused earlier."""
 
-ALWAYS_WAIT = 32
-"""Waiting calls that are never refused for their expected wait: twice what sixteen clients have under way."""
+ALWAYS_WAIT = 64
+"""Waiting calls that are never refused for their expected wait: as many as sixty-four clients have under way."""
 
 _SHORTEST_RETRY_S = 0.05
 _LONGEST_RETRY_S = 5.0
@@ -99,7 +99,7 @@ class AdmissionQueue:
             executor: Takes work first in, first out. The caller owns it and shuts it down.
             workers: Number of threads of the executor.
             waiting_limit: Calls that may wait for a worker. One more evicts the newest call of the project with the
-                longest queue, or is refused at once if that is its own project.
+                longest queue, and there of the caller with the longest; it is refused at once if that is its own.
             monotonic: Clock in seconds; tests set it.
         """
         self._executor = executor
@@ -127,27 +127,27 @@ class AdmissionQueue:
         work: Callable[[], Result | Future[Result]],
         *,
         project: str = "",
+        caller: str = "",
         until_s: float | None = None,
         is_patient: bool = False,
         is_bulk: bool = False,
-        is_followed: bool = False,
     ) -> Result:
         """Run work on a worker and return its result, or that of the future it returns; raises what it raises.
 
         Args:
             work: Called once, or never when the caller is cancelled or its deadline passes before a worker is free.
             project: The project that the work belongs to.
+            caller: Whose work it is; callers of a project take turns.
             until_s: Deadline for starting it, on the monotonic clock; None means never.
             is_patient: Never refuse it. For streams, which are slowed down instead.
             is_bulk: Lets interactive work go first.
-            is_followed: Whether calls have come behind it: on the loop it waits until they stand in the queue as well.
 
         Raises:
             Overloaded: The queue is full, or the expected wait is too long.
             DeadlinePassed: The deadline passed before a worker was free.
         """
         on_loop = self.on_loop
-        if on_loop is not None and not (self._admitted or on_loop.has_run or is_followed):
+        if on_loop is not None and not (self._admitted or on_loop.has_run):
             done = self._run_at_once(on_loop, work, project, until_s)
             return await self._later(done) if isinstance(done, Future) else done
         loop = asyncio.get_running_loop()
@@ -160,6 +160,7 @@ class AdmissionQueue:
             _directly if on_loop is not None else self.calls_on(loop),
             self._monotonic,
             project=project,
+            caller=caller,
             until_s=until_s,
             is_patient=is_patient,
             is_bulk=is_bulk,
@@ -218,10 +219,10 @@ class AdmissionQueue:
         with self._lock:
             if self._admitted >= self._workers and not job.is_patient:
                 self._check_wait(job)
-                evicted = self._make_room(job.project)
+                evicted = self._make_room(job)
             self._admitted += 1
             self._impatient += not job.is_patient
-            self._turns.push(job.project, job, is_bulk=job.is_bulk)
+            self._turns.push(job.project, job, caller=job.caller, is_bulk=job.is_bulk)
             if self._waiting_since_s is None:
                 self._waiting_since_s = job.arrived_s
         if evicted is not None:
@@ -230,7 +231,7 @@ class AdmissionQueue:
 
     def _check_wait(self, job: _Job[Any]) -> None:
         """Check the expected wait. Raises: Overloaded: it is too long."""
-        ahead = self._turns.ahead(job.project)
+        ahead = self._turns.ahead(job.project, job.caller)
         wait_s = ahead * self._mean_s / self._workers
         since_s = self._waiting_since_s
         is_standing = since_s is not None and job.arrived_s - since_s >= LONGEST_WAIT_S
@@ -240,7 +241,7 @@ class AdmissionQueue:
         if ahead > ALWAYS_WAIT and wait_s > worth_s:
             raise Overloaded(ahead, self._waiting_limit, self._retry_after_s(ahead), wait_s=round(wait_s, 3))
 
-    def _make_room(self, project: str) -> tuple[_Job[Any], Overloaded] | None:
+    def _make_room(self, job: _Job[Any]) -> tuple[_Job[Any], Overloaded] | None:
         """Pick a queued job to evict, with its error; None if there is room.
 
         Raises: Overloaded: the caller itself is to be refused.
@@ -251,9 +252,12 @@ class AdmissionQueue:
         error = Overloaded(waiting, self._waiting_limit, self._retry_after_s(waiting))
         longest = self._turns.longest()
         if longest is not None:
-            of_project, newest, length = longest
-            if length > self._turns.length(project) + 1 and not newest.is_patient:
-                self._turns.remove(of_project, newest)
+            project, caller, newest = longest
+            # Of two callers of one project the longer queue gives way, else of two projects.
+            whose = (project, caller) if project == job.project else (project, None)
+            mine = (job.project, job.caller if project == job.project else None)
+            if self._turns.length(*whose) > self._turns.length(*mine) + 1 and not newest.is_patient:
+                self._turns.remove(project, newest, caller=caller)
                 self._left(newest)
                 return newest, error
         raise error
@@ -302,7 +306,7 @@ class AdmissionQueue:
         with self._lock:
             if not job.is_waiting:
                 return
-            self._turns.remove(job.project, job, is_bulk=job.is_bulk)
+            self._turns.remove(job.project, job, caller=job.caller, is_bulk=job.is_bulk)
             if not len(self._turns):
                 self._waiting_since_s = None
             self._left(job)
@@ -328,6 +332,7 @@ class _Job(Generic[Result]):
         "_tell",
         "_work",
         "arrived_s",
+        "caller",
         "is_bulk",
         "is_patient",
         "is_waiting",
@@ -344,6 +349,7 @@ class _Job(Generic[Result]):
         monotonic: Callable[[], float],
         *,
         project: str,
+        caller: str,
         until_s: float | None,
         is_patient: bool,
         is_bulk: bool,
@@ -356,6 +362,7 @@ class _Job(Generic[Result]):
         self._monotonic = monotonic
         self._awaited: Future[Result] | None = None
         self.project = project
+        self.caller = caller
         self.until_s = until_s
         self.is_patient = is_patient
         self.is_bulk = is_bulk

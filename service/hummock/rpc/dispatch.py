@@ -21,13 +21,12 @@ from hummock.core.deadline import Deadline, NobodyWaits
 from hummock.core.errors import HummockError, Overloaded, Unavailable
 from hummock.rpc.admission import AdmissionQueue
 from hummock.rpc.call import CallContext
-from hummock.rpc.interceptor import CallRecord, Interceptor
+from hummock.rpc.interceptor import CallRecord, Interceptor, peer_of
 from hummock.rpc.lanes import Lane, Lanes
 from hummock.rpc.learn_stream import LearnStream
-from hummock.rpc.loop_executor import LoopExecutor
 from hummock.rpc.policy import MethodPolicy, peek, policy_of, projects_of
 from hummock.rpc.status import Spliced, known, to_bytes, to_grpc
-from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each, caller_of
+from hummock.rpc.streams import Feed, Replies, ReplyStream, answer_each
 from hummock.rpc.turns import Refusals
 from hummock.rpc.validation import check, decode
 
@@ -136,7 +135,6 @@ class Method:
         run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]],
         in_flight: InFlight,
         interceptor: Interceptor,
-        on_loop: LoopExecutor,
         shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler],
     ) -> None:
         """Answer the calls of a method.
@@ -146,22 +144,19 @@ class Method:
             run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
             in_flight: Counts the calls.
             interceptor: Authenticates the callers.
-            on_loop: Counts the calls that come.
             shape: Makes gRPC's handler of a function.
         """
         self.policy = policy
         self.run = run
         self.in_flight = in_flight
         self.interceptor = interceptor
-        self.on_loop = on_loop
         self.shape = shape
 
-    async def answer(self, caller: Caller | TokenInvalid, number: int, request: Any, context: Context) -> bytes | None:
+    async def answer(self, caller: Caller | TokenInvalid, request: Any, context: Context) -> bytes | None:
         """Answer a call with its reply or a status with details. Cancellation also cancels its queued work.
 
         Args:
             caller: The authenticated caller, or the error of its token.
-            number: How many calls had come with it.
             request: Its message, or its stream of messages.
             context: gRPC's.
         """
@@ -171,7 +166,7 @@ class Method:
             deadline = self.in_flight.enter(context.time_remaining())
             if isinstance(caller, TokenInvalid):
                 raise caller
-            record = CallRecord(self.interceptor, self.policy, context, caller, number)
+            record = CallRecord(self.interceptor, self.policy, context, caller)
             reply = await self.run(request, context, record, deadline)
             outcome, reason = _OK, ""
             return reply
@@ -191,7 +186,7 @@ class Method:
         del request, record, caller
         with self.in_flight.telling():
             if is_refusal:
-                await self.in_flight.refusals.turn(caller_of(context), context.time_remaining())
+                await self.in_flight.refusals.turn(peer_of(context), context.time_remaining())
             await context.abort_with_status(status)
 
 
@@ -210,26 +205,29 @@ class Unary:
         self._request_type = request_type
         self._has_max_reply = "max_reply_bytes" in request_type.DESCRIPTOR.fields_by_name
         self._answer = answer
-        self._queue, self._on_loop = lanes.queue_of(policy.lane), lanes.on_loop
+        self._queue = lanes.queue_of(policy.lane)
         # Checked on the event loop, a large request would be in everybody's way.
         self._queue_of_large = lanes.read if policy.lane is Lane.INLINE else self._queue
         self._then = None if policy.then is None else lanes.queue_of(policy.then)
         # The second half of a write is never refused: its first half has already been paid for.
         self._is_patient = policy.then is not None and not policy.then.is_read
 
-    async def run(self, data: bytes, _: Context, record: CallRecord, deadline: Deadline) -> bytes:
+    async def run(self, data: bytes, context: Context, record: CallRecord, deadline: Deadline) -> bytes:
         """Run the method and return the reply's bytes; raises what the method raises."""
         projects, request = peek(self._request_type, data)
         if record.caller is not LOCAL:
             record.check_rights(projects)
         project = projects[0] if projects else ""
+        # All calls with a token are of one caller, however many connections they come over.
+        caller = peer_of(context) if record.caller is LOCAL else record.caller.name
         queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
         beginning = partial(self._begin, data, request, projects, deadline, record)
-        is_followed = self._on_loop.accepted > record.number
-        reply = await queue.run(beginning, project=project, until_s=until_s, is_followed=is_followed)
+        reply = await queue.run(beginning, project=project, caller=caller, until_s=until_s)
         if self._then is not None and callable(reply):
             finishing = partial(_finish, reply, record)
-            return await self._then.run(finishing, project=project, until_s=until_s, is_patient=self._is_patient)
+            return await self._then.run(
+                finishing, project=project, caller=caller, until_s=until_s, is_patient=self._is_patient
+            )
         return reply if isinstance(reply, bytes) else _seen(reply, record)
 
     def _begin(self, data: bytes, request: Any, projects: Sequence[str], deadline: Deadline, record: CallRecord) -> Any:
@@ -267,14 +265,12 @@ class Methods(grpc.GenericRpcHandler):
         called = self._methods.get(handler_call_details.method)
         if called is None:
             return self._others.get(handler_call_details.method)
-        called.on_loop.accepted += 1
-        number = called.on_loop.accepted
         try:
             caller = called.interceptor.caller(handler_call_details.invocation_metadata or ())
         except TokenInvalid as error:
             # A handler that takes a stream: gRPC reads the one message of others before it calls them.
-            return grpc.stream_unary_rpc_method_handler(partial(called.answer, error, number))
-        return called.shape(partial(called.answer, caller, number))
+            return grpc.stream_unary_rpc_method_handler(partial(called.answer, error))
+        return called.shape(partial(called.answer, caller))
 
 
 def method(
@@ -301,7 +297,7 @@ def method(
     run = _stream_run(policy, GetMessageClass(descriptor.input_type), answer, lanes.queue_of(policy.lane), feed)
     takes_stream = policy.lane.takes_stream
     shape = grpc.stream_stream_rpc_method_handler if takes_stream else grpc.unary_stream_rpc_method_handler
-    return Method(policy, run, in_flight, interceptor, lanes.on_loop, shape)
+    return Method(policy, run, in_flight, interceptor, shape)
 
 
 def unary_method(
@@ -310,7 +306,7 @@ def unary_method(
     """A method with one reply; Args as for `method`."""
     policy = policy_of(descriptor)
     unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
-    return Method(policy, unary.run, in_flight, interceptor, lanes.on_loop, grpc.unary_unary_rpc_method_handler)
+    return Method(policy, unary.run, in_flight, interceptor, grpc.unary_unary_rpc_method_handler)
 
 
 def _stream_run(
@@ -318,7 +314,7 @@ def _stream_run(
 ) -> Callable[[Any, Context, CallRecord, Deadline], Awaitable[None]]:
     async def give_replies(data: bytes, context: Context, record: CallRecord, deadline: Deadline) -> None:
         replies = ReplyStream(request_type, partial(_admitted, answer, record, deadline), queue, feed)
-        await replies.answer(data, _Guarded(context, record), caller_of(context))
+        await replies.answer(data, _Guarded(context, record), peer_of(context))
 
     async def answer_messages(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
         # One function for each stream: it keeps state between messages.

@@ -25,6 +25,9 @@ AUTHORIZATION = "authorization"
 OVER_HTTP = "hummock-over-http"
 """Metadata of a call that came over HTTP. It only takes rights away, so any client may send it."""
 
+PEER = "hummock-peer"
+"""Metadata key of the original peer, set by a process that forwards a call to the service."""
+
 TRACE_KEYS = ("traceparent", "tracestate")
 """Metadata of W3C Trace Context."""
 
@@ -50,6 +53,29 @@ class Context(Protocol):
 
     def invocation_metadata(self) -> Iterable[tuple[str, str | bytes]] | None:
         """The metadata that the caller sent with the request."""
+
+
+class PeerContext(Context, Protocol):
+    """The part of a call's context that identifies its peer."""
+
+    def peer(self) -> str:
+        """GRPC's name of the other end."""
+
+
+def peer_of(context: PeerContext) -> str:
+    """The address of another machine, or the connection of a local process.
+
+    All local processes have one address, and the calls of a script are not to slow down an editor.
+    """
+    peer = context.peer()
+    if peer.startswith("unix:"):
+        # Only this user can open the socket, so the forwarded peer can be trusted.
+        sent = dict(context.invocation_metadata() or ())
+        peer = str(sent.get(PEER, peer))
+    kind, _, address = peer.partition(":")
+    host, _, _ = address.rpartition(":")
+    is_here = kind == "unix" or host.startswith("127.") or host.strip("[]") in {"::1", "%5B::1%5D"}
+    return peer if is_here or not host else host
 
 
 class EndedCall(Struct, frozen=True, kw_only=True):
@@ -180,14 +206,11 @@ class Interceptor:
 class CallRecord:
     """Record of one call, from the interceptor on."""
 
-    def __init__(
-        self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller, number: int
-    ) -> None:
+    def __init__(self, interceptor: Interceptor, policy: MethodPolicy, context: Context, caller: Caller) -> None:
         self._interceptor = interceptor
         self._policy = policy
         self._context = context
         self.caller = caller
-        self.number = number
         self._began_s = interceptor.monotonic()
         self._admitted_s: float | None = None
         self._audit_fields = AuditFields() if interceptor.audit is not None and policy.verb is not Verb.READ else None

@@ -70,13 +70,6 @@ class Lanes:
     stream: AdmissionQueue
     inline: AdmissionQueue = field(default_factory=inline_queue)
 
-    @property
-    def on_loop(self) -> LoopExecutor:
-        """The executor of the inline queue."""
-        if self.inline.on_loop is None:
-            raise TypeError("the inline queue has an executor of threads")
-        return self.inline.on_loop
-
     def queue_of(self, lane: Lane) -> AdmissionQueue:
         """The queue that runs the work of a lane."""
         if lane is Lane.INLINE:

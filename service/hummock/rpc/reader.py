@@ -17,12 +17,11 @@ from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.context_service import RecallServicer
 from hummock.rpc.dispatch import Context, Handler, InFlight, Methods, unary_method
-from hummock.rpc.interceptor import Interceptor
+from hummock.rpc.interceptor import PEER, Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, Address, bind, drain, server_options
 from hummock.rpc.policy import SERVICES, name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_grpc
-from hummock.rpc.streams import PEER
 from hummock.rpc.tls import Tls
 from hummock.rpc.validation import compile_rules
 from hummock_client.v1 import context_service_pb2, recall_pb2

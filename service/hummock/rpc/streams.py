@@ -18,9 +18,6 @@ from hummock.rpc.policy import peek
 from hummock.rpc.status import to_bytes
 from hummock.rpc.validation import check_size, parse
 
-PEER = "hummock-peer"
-"""Metadata key of the original peer, set by a process that forwards a call to the service."""
-
 MAX_STREAMS = 1000
 """Streams that are answered at once: each costs some ten KiB, and a hop to a worker for each write to its project."""
 
@@ -262,29 +259,3 @@ class _Walk:
         self._is_over = True
         with suppress(ValueError):
             self._steps.close()
-
-
-class PeerContext(Protocol):
-    """The part of a call's context that identifies its peer."""
-
-    def peer(self) -> str:
-        """GRPC's name of the other end."""
-
-    def invocation_metadata(self) -> Any:
-        """The metadata that the caller sent with the request."""
-
-
-def caller_of(context: PeerContext) -> str:
-    """The caller's identity: the address of another machine, or the connection of a local process.
-
-    All local processes have one address, and the calls of a script are not to slow down an editor.
-    """
-    peer = context.peer()
-    if peer.startswith("unix:"):
-        # Only this user can open the socket, so the forwarded peer can be trusted.
-        sent = dict(context.invocation_metadata() or ())
-        peer = str(sent.get(PEER, peer))
-    kind, _, address = peer.partition(":")
-    host, _, _ = address.rpartition(":")
-    is_here = kind == "unix" or host.startswith("127.") or host.strip("[]") in {"::1", "%5B::1%5D"}
-    return peer if is_here or not host else host

@@ -1,9 +1,9 @@
-"""Fair queues: of jobs, where interactive work goes before bulk work and projects share the workers; of refusals."""
+"""Fair queues: of jobs, where interactive work goes before bulk and projects and their callers share; of refusals."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
+from collections import OrderedDict, deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -27,11 +27,45 @@ _TO_SEND_S = 0.1
 
 @dataclass(slots=True, eq=False)
 class _Line(Generic[Item]):
-    """Jobs of one project in one lane; `had_s` is the worker time charged to it, `place` breaks ties."""
+    """Jobs of one project in one lane, whose callers take turns.
+
+    Attributes:
+        had_s: Worker time charged to the project.
+        place: Breaks ties.
+        waiting: Number of jobs.
+        callers: Jobs of each caller that has some, in the order of the callers' turns.
+    """
 
     had_s: float
     place: int = 0
-    waiting: deque[Item] = field(default_factory=deque)
+    waiting: int = 0
+    callers: OrderedDict[str, deque[Item]] = field(default_factory=OrderedDict)
+
+    def push(self, caller: str, item: Item) -> None:
+        """Append a job to its caller's."""
+        self.callers.setdefault(caller, deque()).append(item)
+        self.waiting += 1
+
+    def pop(self) -> Item:
+        """Remove the next job; its caller goes behind the others."""
+        caller, items = self.callers.popitem(last=False)
+        item = items.popleft()
+        if items:
+            self.callers[caller] = items
+        self.waiting -= 1
+        return item
+
+    def remove(self, caller: str, item: Item) -> None:
+        """Takes out what waits."""
+        items = self.callers[caller]
+        items.remove(item)
+        if not items:
+            del self.callers[caller]
+        self.waiting -= 1
+
+    def length(self, caller: str) -> int:
+        """Jobs of a caller."""
+        return len(self.callers.get(caller, ()))
 
 
 @dataclass(slots=True, eq=False)
@@ -72,8 +106,8 @@ class Turns(Generic[Item]):
     def __len__(self) -> int:
         return self._interactive.waiting + self._bulk.waiting
 
-    def push(self, project: str, item: Item, *, is_bulk: bool = False) -> None:
-        """Append a job to its project's queue."""
+    def push(self, project: str, item: Item, *, caller: str = "", is_bulk: bool = False) -> None:
+        """Append a job to its project's queue, among those of its caller."""
         lane = self._bulk if is_bulk else self._interactive
         line = lane.lines.get(project)
         if line is None:
@@ -84,7 +118,7 @@ class Turns(Generic[Item]):
             line.had_s, line.place = max(line.had_s, lane.now_s), next(self._places)
             heappush(lane.starts, (line.had_s, line.place, project))
             lane.busy += 1
-        line.waiting.append(item)
+        line.push(caller, item)
         lane.waiting += 1
 
     def pop(self, expected_s: float) -> tuple[str, Item] | None:
@@ -104,7 +138,7 @@ class Turns(Generic[Item]):
             lane.now_s = start_s
             # Ties go to the project that was served the longest time ago.
             line.had_s, line.place = start_s + expected_s, next(self._places)
-            item = line.waiting.popleft()
+            item = line.pop()
             lane.waiting -= 1
             if line.waiting:
                 heappush(lane.starts, (line.had_s, line.place, project))
@@ -122,32 +156,48 @@ class Turns(Generic[Item]):
             if line.waiting:
                 heappush(lane.starts, (line.had_s, line.place, project))
 
-    def remove(self, project: str, item: Item, *, is_bulk: bool = False) -> None:
+    def remove(self, project: str, item: Item, *, caller: str = "", is_bulk: bool = False) -> None:
         """Takes out what waits."""
         lane = self._bulk if is_bulk else self._interactive
         line = lane.lines[project]
-        line.waiting.remove(item)
+        line.remove(caller, item)
         lane.waiting -= 1
         if not line.waiting:
             lane.end_one()
 
-    def ahead(self, project: str) -> int:
-        """Estimate the number of interactive jobs that run before a new job of the project."""
-        length = self.length(project)
-        others = self._interactive.busy - (length > 0)
-        return min(length * (others + 1) + others, self._interactive.waiting)
-
-    def length(self, project: str) -> int:
-        """Interactive work of a project that waits."""
+    def ahead(self, project: str, caller: str = "") -> int:
+        """Estimate the number of interactive jobs that run before a new job of a project's caller."""
         line = self._interactive.lines.get(project)
-        return len(line.waiting) if line else 0
+        if line is None or not line.waiting:
+            return min(self._interactive.busy, self._interactive.waiting)
+        of_project = min(_before(line.length(caller), len(line.callers)), line.waiting)
+        return min(_before(of_project, self._interactive.busy), self._interactive.waiting)
 
-    def longest(self) -> tuple[str, Item, int] | None:
-        """The project with the longest queue of interactive work: name, newest job, length. None if there is none."""
+    def length(self, project: str, caller: str | None = None) -> int:
+        """Interactive work that waits: of a project, or of one of its callers."""
+        line = self._interactive.lines.get(project)
+        if line is None:
+            return 0
+        return line.waiting if caller is None else line.length(caller)
+
+    def longest(self) -> tuple[str, str, Item] | None:
+        """The newest job of the project with most interactive work, and there of the caller with most of it.
+
+        Returns:
+            Project, caller, job; None if there is none.
+        """
         lines = self._interactive.lines
-        lengths = ((len(line.waiting), -line.place, name) for name, line in lines.items())
-        length, _, project = max(lengths, default=(0, 0, ""))
-        return (project, lines[project].waiting[-1], length) if length else None
+        lengths = ((line.waiting, -line.place, name) for name, line in lines.items())
+        waiting, _, project = max(lengths, default=(0, 0, ""))
+        if not waiting:
+            return None
+        caller, items = max(lines[project].callers.items(), key=lambda each: len(each[1]))
+        return project, caller, items[-1]
+
+
+def _before(own: int, parties: int) -> int:
+    """Turns before a new one of a party with `own` waiting turns, or with none beside `parties` others."""
+    return own * parties + parties - 1 if own else parties
 
 
 class Refusals:
