@@ -137,7 +137,7 @@ class AdmissionQueue:
         Args:
             work: Called once, or never when the caller is cancelled or its deadline passes before a worker is free.
             project: The project that the work belongs to.
-            caller: Whose work it is; callers of a project take turns.
+            caller: Names the caller; those of a project take turns.
             until_s: Deadline for starting it, on the monotonic clock; None means never.
             is_patient: Never refuse it. For streams, which are slowed down instead.
             is_bulk: Lets interactive work go first.

@@ -218,8 +218,7 @@ class Unary:
         if record.caller is not LOCAL:
             record.check_rights(projects)
         project = projects[0] if projects else ""
-        # All calls with a token are of one caller, however many connections they come over.
-        caller = peer_of(context) if record.caller is LOCAL else record.caller.name
+        caller = f"{record.caller.name} {peer_of(context)}"
         queue, until_s = self._queue_of_large if request is None else self._queue, deadline.until_s
         beginning = partial(self._begin, data, request, projects, deadline, record)
         reply = await queue.run(beginning, project=project, caller=caller, until_s=until_s)
