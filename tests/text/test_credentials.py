@@ -99,6 +99,7 @@ def test_a_token_is_found_behind_what_only_begins_like_one(before: str) -> None:
 
 PIECES = (
     *(one.text for one in SAMPLES[::9]), *(hint for one in KEYS for hint in one.triggers), JWT, "Bearer ab12" * 3,
+    "APİ-KEY=a1b2c3d4e5f6", "acceſſ_key: 9f8e7d6c5b4a", "accountkey: 'a1b2c3d4e5f6'",
     "PASSWORD：", "pwd=a1b2c3d4e5f6", "://u:p4ss@h", "--token 9f8e7d6c5b4a", "密码是 hunter22", "eyJ", "tide",
     " ", "\n", "'", "[redacted: jwt]",
 )  # fmt: skip

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import hummock.text.likeness as likeness_module
 from hummock.recall.query_features import echo_hashes
 from hummock.text.likeness import MOST_FOLDED, forms, likeness
 from tests.memories.test_identity import APART
@@ -31,6 +32,13 @@ OTHERS = (
     ("really? 🙄", "really? 😍"),
 )  # fmt: skip
 PIECES = st.text(st.sampled_from("aBé2²饭 　\t\n!！.。~?？:)-_\U0001f60b✅🍚️'\"xD"), max_size=12)
+
+
+@given(st.text(st.sampled_from("aAoODPpTQXx3éλ٣½好 .~!?。:;=<>^-_'()[]*/|\u2600\ufe0f\U0001f60b"), max_size=12))
+def test_a_tail_begins_behind_the_last_word(text: str) -> None:
+    words = likeness_module._BEFORE_TAIL.match(text)
+    tail, sooner = likeness_module._TAIL.search(text), likeness_module._TAIL.search(text, words.end() if words else 0)
+    assert (tail and tail.span()) == (sooner and sooner.span())
 
 
 def shown(text: str) -> tuple[int, int]:

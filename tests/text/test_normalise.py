@@ -29,6 +29,11 @@ def test_the_form_of_a_form_is_itself(form: Callable[[str], str], text: str) -> 
     assert form(once) == once
 
 
+@given(st.text() | MARKED | st.text(st.sampled_from("，！？；：（）～．　…a\u0301\u0338")))
+def test_plain_marks_leave_the_normal_form_as_it_is(text: str) -> None:
+    assert unicodedata.normalize("NFKC", normalise.with_plain_marks(text)) == unicodedata.normalize("NFKC", text)
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from hummock.text.markers import has_marker, may_hold_marker, speaks
-from hummock.text.normalise import clean, holds_any, matches, simplified
+from hummock.text.normalise import clean, holds_any, matches, simplified, with_plain_marks
 
 ENCODED: Final = "encoded"
 """Reported with the family of an instruction found in Base64."""
@@ -101,16 +101,17 @@ _HAN: Final = "\u3400-\u9fff"
 _COMMENT_SIGNS = re.compile(
     r"(?m)^[ \t]{0,64}(?://+!?|/\*+|\*+/?(?!\*)|#(?!#)!?|--(?!-)|;+|<!--|>+|\"{3}|'{3})[ \t]{0,8}"
 )
-_BETWEEN_HAN = re.compile(rf"(?<=[{_HAN}])[ \t\u3000·._|*~-]{{1,3}}(?=[{_HAN}])")
-_BROKEN_HAN = re.compile(rf"(?<=[{_HAN}])\n[ \t]{{0,16}}(?=[{_HAN}])")
-_BROKEN_LINE = re.compile(r"(?<=[a-z,])\n[ \t]{0,16}(?=[a-z])")
+# Each begins with what is changed, so that the search skips ahead.
+_BETWEEN_HAN = re.compile(rf"[ \t\u3000·._|*~-](?<=[{_HAN}].)[ \t\u3000·._|*~-]{{0,2}}(?=[{_HAN}])")
+_BROKEN_HAN = re.compile(rf"\n(?<=[{_HAN}]\n)[ \t]{{0,16}}(?=[{_HAN}])")
+_BROKEN_LINE = re.compile(r"\n(?<=[a-z,]\n)[ \t]{0,16}(?=[a-z])")
+_SINGLE_LETTERS = re.compile(r"[ ._*|·~/-][a-z][ ._*|·~/-]{1,3}[a-z][ ._*|·~/-]")
 _SPACED_OUT = re.compile(r"(?<![a-z0-9])[a-z](?:[ ._*|·~/-]{1,3}[a-z]){7,400}(?![a-z0-9])")
 _WIDE_GAP = re.compile(r"[ ._*|·~/-]{2,3}")
 _GAP = re.compile(r"[ ._*|·~/-]")
-# Before NFKC, which takes long where it changes a character, and every Chinese text has these.
-_PUNCTUATION: Final = str.maketrans("，：；！？（）\u2018\u2019\u201c\u201d", ",:;!?()''\"\"")
+_QUOTES: Final = (("\u2018", "'"), ("\u2019", "'"), ("\u201c", '"'), ("\u201d", '"'))
 
-_ENCODED = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{24,4096}={0,2}(?![\w+/=-])")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-](?<![\w+/=-].)[A-Za-z0-9+/_-]{23,4095}={0,2}(?![\w+/=-])")
 _MOST_ENCODED = 16
 """Runs of a text that are decoded."""
 
@@ -120,7 +121,12 @@ def as_seen(text: str) -> str:
 
     A sentence that a line's end breaks in two is whole again; other lines stay lines.
     """
-    folded = unicodedata.normalize("NFKC", clean(text).translate(_PUNCTUATION)).lower()
+    plain = clean(text)
+    if not plain.isascii():
+        plain = with_plain_marks(plain)
+        for curly, straight in _QUOTES:
+            plain = plain.replace(curly, straight)
+    folded = unicodedata.normalize("NFKC", plain).lower()
     lines = _COMMENT_SIGNS.sub("", folded)
     if lines.isascii():
         return _BROKEN_LINE.sub(" ", lines)
@@ -129,7 +135,7 @@ def as_seen(text: str) -> str:
 
 def spaced_out(seen: str) -> Iterator[str]:
     """Runs of single letters with something between them, as `as_seen` gives them; a wider gap is one between words."""
-    for run in _SPACED_OUT.finditer(seen):
+    for run in _SPACED_OUT.finditer(seen) if _SINGLE_LETTERS.search(seen) else ():
         yield " ".join(_GAP.sub("", word) for word in _WIDE_GAP.split(run[0]))
 
 

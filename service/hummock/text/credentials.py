@@ -96,7 +96,21 @@ _NAME: Final = (
     r"|private[_-]?key|account[_-]?key|credential|密码|口令|密钥|令牌)"
     r"(?:[_.-]?(?:access|secret|key|base|token|value|string|plain|prod|dev|test|\d{1,2})){0,3}"
 )
-_SAID_HINTS: Final = ("pass", "pwd", "secret", "token", "key", "credential", "密", "口令", "令牌", "bearer", "basic")
+# The last letters before "key" in a name that ends in it, as small letters of all that ignoring case takes for them.
+_KEY_ENDS: Final = tuple(f"{last}{joint}key" for last in "iı\u0307sſhet" for joint in ("", "_", "-"))
+_SAID_HINTS: Final = (
+    "pass",
+    "pwd",
+    "secret",
+    "token",
+    "credential",
+    "密",
+    "口令",
+    "令牌",
+    "bearer",
+    "basic",
+    *_KEY_ENDS,
+)
 """Words in lower case, one of which stands before every value that is secret by what is said of it."""
 _SETS: Final = r"[\"'`\]]{0,2}(?:[ \t]{0,8}(?::=|=>|[:=：＝]|是|为|\bis\b:?)[ \t]{0,8}|(?<=[码令钥牌])[ \t]{1,4})"
 _QUOTED = re.compile(

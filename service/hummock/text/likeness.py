@@ -21,7 +21,7 @@ import msgspec
 from msgspec.structs import astuple
 
 from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex
-from hummock.text.normalise import CJK, code, nfkc, normal_hash, prose, short_hash
+from hummock.text.normalise import CJK, code, nfkc, normal_hash, prose, short_hash, with_plain_marks
 
 _FLOAT = struct.Struct("<f")
 
@@ -137,10 +137,6 @@ MOST_FOLDED: Final = 2048
 _END_CHARACTERS = 120
 """At the end of a text that may be marks and faces."""
 
-_PLAIN_PUNCTUATION: Final = str.maketrans(
-    {chr(full): chr(full - 0xFEE0) for full in map(ord, "！，．：；？（）～")}
-    | {"\u3000": " ", "\u00a0": " ", "〜": "~", "…": "..."}
-)
 _JOINERS = "\ufe0f\u200d\U0001f3fb-\U0001f3ff"
 _GLAD = (
     f"{_JOINERS}\u263a\u2665\u2728\u2763\u2764\U0001f339\U0001f389\U0001f38a\U0001f44b\U0001f44f\U0001f493"
@@ -174,6 +170,9 @@ _FACE_RUNS = re.compile(
 _GLUM_FACE = re.compile(rf"[{_GLUM}]|[:;=][-'^o]?[(\[/\\|]|[TQ][_.A][TQ]|[oO>][_.]+[oO<]|-_-")
 _TAIL = re.compile(rf"(?>[!?.。]\s*+[{_ADORNS}]++|[!?。\s]|(?<=[^\s.~])[.~]++|{_EMOTICON}|[{_FACES}])++\Z")
 """Final marks and faces, and what adorns a mark. A dot or a tilde behind a space may be a path."""
+
+_BEFORE_TAIL = re.compile(r"(?s:.*)[^\W_ADOPQTXopx3]")
+"""Up to the last letter or digit that is no part of an emoticon: a tail begins behind it."""
 
 _SIGN_CHARACTERS = r"""\x00-\x1f"#$%&*+/<=>@\[\\\]^_`{|}“”„«»「」『』"""
 _SIGNS = re.compile(rf"[{_SIGN_CHARACTERS}'-](?:(?<=[{_SIGN_CHARACTERS}])|(?<!\w['-])(?=\S)|(?<=\S')(?!\w))")
@@ -244,9 +243,10 @@ def _is_plain(stem: str) -> bool:
 
 def _parted(exact: str) -> tuple[str, str]:
     """The text in plain punctuation, and its final marks and faces."""
-    plain = exact if exact.isascii() else exact.translate(_PLAIN_PUNCTUATION)
+    plain = exact if exact.isascii() else with_plain_marks(exact).replace("\u00a0", " ").replace("〜", "~")
     head, end = plain[:-_END_CHARACTERS], plain[-_END_CHARACTERS:]
-    found = _TAIL.search(end)
+    before = _BEFORE_TAIL.match(end)
+    found = _TAIL.search(end, before.end() if before else 0)
     return (head + end[: found.start()], found[0]) if found else (plain, "")
 
 
@@ -255,7 +255,10 @@ def _echo(stem: str, *, is_plain: bool) -> str:
     if is_plain:
         return _without_space_in_cjk(prose(bare))
     has_sign = _SIGNS.search
-    words = [(word if has_sign(word) else word.lower()) if word.isascii() else _folded(word) for word in bare.split()]
+    words = [
+        (word.lower() if word.isalnum() or not has_sign(word) else word) if word.isascii() else _folded(word)
+        for word in bare.split()
+    ]
     return _without_space_in_cjk(" ".join(words))
 
 
