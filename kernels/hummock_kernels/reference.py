@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 
-from hummock_kernels import reference_gather, reference_text, reference_vectors, reference_words
+from hummock_kernels import reference_gather, reference_messages, reference_text, reference_vectors, reference_words
 from hummock_kernels._types import Docs, Doubles, Flags, Halves, Indices, Longs, Vector, Words
 from hummock_kernels.files import FileShares
 from hummock_kernels.mmr import OVER, TWIN, Cap
@@ -56,6 +56,7 @@ gather = reference_gather.gather
 score_translated = reference_gather.score_translated
 flags_of_signs = reference_gather.flags_of_signs
 weigh_terms = reference_gather.weigh_terms
+put_message = reference_messages.put_message
 
 
 def top_k(scores: Vector, allowed: Flags, k: int) -> Indices:

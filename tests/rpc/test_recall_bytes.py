@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
-from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryIndex, Payload
+from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, MemoryIndex, Payload
 from hummock.core.recall import Correction, Hit, RecallQuery
 from hummock.recall.cache import Answer, Cached
-from hummock.rpc.memory_messages import memory_bytes
 from hummock.rpc.recall_reply import recall_reply
 from hummock.rpc.status import MAX_REPLY_BYTES, to_bytes
 from hummock_client.v1 import recall_pb2
@@ -75,11 +74,9 @@ def test_the_bytes_of_a_reply_are_those_of_its_message(
     hits: tuple[Hit, ...], code: tuple[Hit, ...], domains: tuple[Hit, ...], with_raw: bool
 ) -> None:
     recalled = replace(RECALLED, hits=hits, code_fragments=code, domains=domains)
-    # The second reply takes the bytes of its memories from the first.
-    for _ in range(2):
-        reply, message = sent(recalled, with_raw=with_raw), recall_response(recalled, with_raw=with_raw)
-        assert reply == message
-        assert reply.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
+    reply, message = sent(recalled, with_raw=with_raw), recall_response(recalled, with_raw=with_raw)
+    assert reply == message
+    assert reply.SerializeToString(deterministic=True) == message.SerializeToString(deterministic=True)
 
 
 @given(GROUPS, st.floats(0, 4e9))
@@ -92,14 +89,6 @@ def test_a_cached_answer_gets_the_ages_and_the_receipt_of_its_caller(hits: tuple
         assert reply == recall_response(answer.recalled())
     again = to_bytes(recall_reply(Answer(of=cached, is_cached=False, project_settings=("a",), seq=RECALLED.seq)))
     assert again == first
-
-
-def test_a_changed_memory_has_bytes_of_its_own() -> None:
-    memory = replace(samples.MEMORY)
-    before = memory_bytes([memory])
-    changed: Memory = replace(memory, writer="another")
-    assert memory_bytes([changed]) != before == memory_bytes([memory])
-    assert changed != memory == samples.MEMORY
 
 
 def test_a_reply_that_is_too_large_keeps_the_texts_of_the_best_hits() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec.msgpack import Encoder
 from msgspec.structs import astuple, replace
 
-from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, StageTime
+from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, Receipt, StageTime
 from hummock.ports.models import Clock
 from hummock.ports.store import Reads, Snapshot
 from hummock.recall.hits import age_days
@@ -48,8 +48,8 @@ _LARGEST_SHARE = 8
 _INLINE_BYTES = 128 * 1024
 """Largest cached answer that is given on the event loop whatever its recall would take."""
 
-_FORMS = 3
-"""Copies of an answer in memory: the objects, the bytes of its memories, and those of the reply that they are in."""
+_FORMS = 2
+"""Copies of an answer in memory: the objects, and the bytes of the reply."""
 
 _HIT_BYTES = 1024
 """Estimate for a hit and its neighbour without their texts: their objects, ids, tags and facts."""
@@ -87,16 +87,23 @@ class Answer:
     elapsed_s: float = 0.0
     as_of: float | None = None
 
+    def receipt(self) -> Receipt:
+        """The receipt of this caller."""
+        receipt = self.of.recalled.receipt
+        if not self.is_cached:
+            return replace(receipt, project_settings=self.project_settings) if self.project_settings else receipt
+        return replace(
+            receipt,
+            project_settings=self.project_settings,
+            cached=True,
+            stages=(StageTime(stage="cache", elapsed_s=self.elapsed_s),),
+            elapsed_s=self.elapsed_s,
+            as_of=receipt.as_of if self.as_of is None else self.as_of,
+        )
+
     def recalled(self) -> Recalled:
         """The whole answer."""
-        recalled = self.of.recalled
-        receipt = replace(recalled.receipt, project_settings=self.project_settings)
-        if not self.is_cached:
-            return replace(recalled, receipt=receipt) if self.project_settings else recalled
-        receipt = replace(
-            receipt, cached=True, stages=(StageTime(stage="cache", elapsed_s=self.elapsed_s),), elapsed_s=self.elapsed_s
-        )
-        recalled = replace(recalled, receipt=receipt, seq=self.seq)
+        recalled = replace(self.of.recalled, receipt=self.receipt(), seq=self.seq)
         if self.as_of is None:
             return recalled
         return replace(
@@ -104,7 +111,6 @@ class Answer:
             hits=_aged(recalled.hits, self.as_of),
             code_fragments=_aged(recalled.code_fragments, self.as_of),
             domains=_aged(recalled.domains, self.as_of),
-            receipt=replace(receipt, as_of=self.as_of),
         )
 
 

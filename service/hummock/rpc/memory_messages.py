@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
 
@@ -38,9 +39,11 @@ from hummock.core.review import Quarantined
 from hummock.memories.forget import ForgetCommand, Receipt
 from hummock.memories.garden import ReviewCommand
 from hummock.rpc import values
+from hummock.rpc.message_bytes import Layout, MessageBytes
 from hummock.rpc.validation import check
 from hummock.text.template import told
 from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
+from hummock_kernels.messages import HEX
 
 # A look-up takes a fifth of the time of an enum's call.
 _KIND_OF = {int(kind): kind for kind in MemoryKind}
@@ -51,9 +54,6 @@ _KIND_OF_DETAIL = {
     "domain_knowledge": MemoryKind.DOMAIN_KNOWLEDGE,
     "code_fragment": MemoryKind.CODE_FRAGMENT,
 }
-_SENT_KIND = {kind: memory_pb2.MemoryKind.ValueType(kind) for kind in MemoryKind}
-_SENT = "sent"
-_SENT_ORIGIN = {origin: memory_pb2.Origin.ValueType(origin) for origin in Origin}
 
 
 def learn_command(
@@ -184,93 +184,31 @@ def held_memory(held: Quarantined) -> memory_service_pb2.HeldMemory:
 
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
     """Convert a memory and the ids of its replacements; the texts are unset in the index view."""
-    message = memory_pb2.Memory(superseded_by=superseded_by)
-    fill_memory(message, stored, with_raw=with_raw)
-    return message
+    return memory_pb2.Memory.FromString(_WRITERS[with_raw]((*memory_values([stored])[0], superseded_by)))
 
 
-def memory_bytes(memories: Sequence[Memory], *, with_raw: bool = False) -> list[bytes]:
-    """The bytes of the message that `memory` makes of each, its raw text last; kept with it for the next reply."""
-    sent = [vars(one).get(_SENT) or _keep_bytes(one) for one in memories]
-    if with_raw:
-        raw = [memory_pb2.Memory(raw=one.payload.raw if one.payload else "") for one in memories]
-        sent = [each + more.SerializeToString() for each, more in zip(sent, raw, strict=True)]
-    return sent
+def memory_values(memories: Iterable[Memory]) -> list[tuple[Memory, str | None]]:
+    """The values of each one's message in the order of `memory_layout`, but for the ids of its replacements."""
+    return [(one, told(one.payload) if one.payload else None) for one in memories]
 
 
-def _keep_bytes(stored: Memory) -> bytes:
-    message = memory_pb2.Memory()
-    fill_memory(message, stored)
-    sent: bytes = message.SerializeToString()
-    vars(stored)[_SENT] = sent
-    return sent
+def memory_layout(*, with_raw: bool) -> Layout:
+    """The order in which `memory_values` has the values of a memory's message, its raw text only where asked for."""
+    details = {name: ("", *kind.__struct_fields__) for name, kind in _DETAILS.items()}
+    parts: dict[str, Any] = {
+        "index": [*MemoryIndex.__struct_fields__],
+        "payload": ["content", "raw" if with_raw else "", details],
+        "content_hash": ("content_hash", HEX),
+        "fingerprint": "",
+    }
+    return [[parts.get(name, name) for name in Memory.__struct_fields__], "text", "superseded_by"]
 
 
-def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = False) -> None:
-    """Write a memory into an empty message; copying messages would be half of the work of a reply.
-
-    Default values are not set, since they are not sent.
-    """
-    message.id = stored.id
-    message.kind = _SENT_KIND[stored.kind]
-    message.origin = _SENT_ORIGIN[stored.origin]
-    if stored.session_id:
-        message.session_id = stored.session_id
-    if stored.speaker:
-        message.speaker = stored.speaker
-    if stored.emotion_label:
-        message.emotion_label = stored.emotion_label
-    if stored.writer:
-        message.writer = stored.writer
-    message.trust = stored.trust
-    message.content_hash = stored.content_hash.hex()
-    message.token_count = stored.token_count
-    if stored.source_hash:
-        message.source_hash = stored.source_hash
-    for name, value in stored.metadata:
-        message.metadata[name] = value
-    if stored.expire_time is not None:
-        values.set_timestamp(message.expire_time, stored.expire_time)
-    message.chunk_count = stored.chunk_count
-    if stored.supersedes:
-        message.supersedes.extend(stored.supersedes)
-    message.title = stored.index.title
-    message.summary = stored.index.summary
-    if stored.index.tags:
-        message.tags.extend(stored.index.tags)
-    values.set_timestamp(message.create_time, stored.create_time)
-    values.set_timestamp(message.update_time, stored.update_time)
-    if stored.event_time is not None:
-        values.set_timestamp(message.event_time, stored.event_time)
-    if stored.payload is not None:
-        fill_payload(message, stored.payload, with_raw=with_raw)
-        message.text = told(stored.payload)
-
-
-def fill_payload(message: memory_pb2.Memory, payload: Payload, *, with_raw: bool) -> None:
-    """Write a payload into a message that has none."""
-    message.content = payload.content
-    if with_raw and payload.raw:
-        message.raw = payload.raw
-    match payload.detail:
-        case LearningRecord() as stored:
-            record = message.learning_record
-            record.question = stored.question
-            record.answer = stored.answer
-            record.source_files.extend(stored.source_files)
-        case DomainKnowledge() as stored:
-            known = message.domain_knowledge
-            known.domain = stored.domain
-            known.aliases.extend(stored.aliases)
-            known.summary = stored.summary
-            known.key_files.extend(stored.key_files)
-        case CodeFragment() as stored:
-            code = message.code_fragment
-            code.path = stored.path
-            code.start_line = stored.start_line
-            code.end_line = stored.end_line
-            code.language = stored.language
-            code.symbol = stored.symbol
+_DETAILS = {"learning_record": LearningRecord, "domain_knowledge": DomainKnowledge, "code_fragment": CodeFragment}
+_WRITERS = [
+    MessageBytes(memory_pb2.Memory.DESCRIPTOR, {memory_pb2.Memory.DESCRIPTOR: memory_layout(with_raw=with_raw)})
+    for with_raw in (False, True)
+]
 
 
 def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_service_pb2.MemoryEvent:
@@ -279,7 +217,7 @@ def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_servic
         change=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
     )
     if event.memory is not None:
-        fill_memory(message.memory, event.memory, with_raw=with_raw)
+        message.memory.CopyFrom(memory(event.memory, with_raw=with_raw))
     return message
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from hummock.core.errors import InvalidRequest
-from hummock.core.memory import Memory, Origin
+from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.core.settings import ProjectSettings
@@ -27,7 +27,7 @@ from hummock.core.transfer import (
 from hummock.rpc import values
 from hummock.rpc.call import CallContext
 from hummock.rpc.learning_transfer import event_record, given_event
-from hummock.rpc.memory_messages import draft, fill_payload
+from hummock.rpc.memory_messages import draft, memory
 from hummock.rpc.settings_messages import own_settings, project_settings
 from hummock.rpc.status import to_proto
 from hummock.rpc.streams import Steps
@@ -49,6 +49,9 @@ _MOST_BYTES = 256 * 1024
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
 """Largest record; a larger one is sent without vectors, which the importing service computes again."""
+
+_OUTPUT_ONLY: Final = ("text", "update_time", "content_hash", "token_count", "chunk_count")
+"""Fields of a memory that a caller does not set."""
 
 
 def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Steps:
@@ -243,7 +246,9 @@ def _memory_record(exported: ExportedMemory, emb_space: str) -> transfer_pb2.Tra
     """A memory with all that was asked for."""
     record = transfer_pb2.TransferRecord()
     message = record.memory
-    _fill_input(message.memory, exported.memory)
+    message.memory.CopyFrom(memory(exported.memory, with_raw=True))
+    for name in _OUTPUT_ONLY:
+        message.memory.ClearField(name)
     values.set_timestamp(message.update_time, exported.memory.update_time)
     if exported.session_position >= 0:
         message.session_position = exported.session_position
@@ -295,29 +300,3 @@ def _import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
 
 def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:
     return memory_pb2.ORIGIN_UNSPECIFIED if origin is None else memory_pb2.Origin.ValueType(origin)
-
-
-def _fill_input(message: memory_pb2.Memory, stored: Memory) -> None:
-    """Write the fields that a caller sets on a memory into an empty message."""
-    message.id = stored.id
-    message.kind = memory_pb2.MemoryKind.ValueType(stored.kind)
-    message.origin = memory_pb2.Origin.ValueType(stored.origin)
-    message.title = stored.index.title
-    message.summary = stored.index.summary
-    message.tags.extend(stored.index.tags)
-    message.session_id = stored.session_id
-    message.speaker = stored.speaker
-    message.emotion_label = stored.emotion_label
-    message.writer = stored.writer
-    message.trust = stored.trust
-    message.supersedes.extend(stored.supersedes)
-    message.source_hash = stored.source_hash
-    for name, value in stored.metadata:
-        message.metadata[name] = value
-    if stored.expire_time is not None:
-        values.set_timestamp(message.expire_time, stored.expire_time)
-    values.set_timestamp(message.create_time, stored.create_time)
-    if stored.event_time is not None:
-        values.set_timestamp(message.event_time, stored.event_time)
-    if stored.payload is not None:
-        fill_payload(message, stored.payload, with_raw=True)

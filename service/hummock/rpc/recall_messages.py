@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from google.protobuf.duration_pb2 import Duration
 from msgspec import structs
 
 from hummock.core.errors import InvalidRequest
@@ -28,8 +27,9 @@ from hummock.core.recall import (
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
+from hummock.rpc.message_bytes import MessageBytes
 from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
-from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
+from hummock_client.v1 import context_service_pb2, recall_pb2
 
 _NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()
@@ -183,72 +183,76 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
 
 def intent(known: Intent) -> recall_pb2.Intent:
     """The user's intent, as a message."""
-    return recall_pb2.Intent(
-        domains=known.domains, action=known.action, keywords=known.keywords, times=map(_interval_message, known.times)
-    )
+    return recall_pb2.Intent.FromString(_INTENT(intent_values(known)))
 
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
     """The receipt of a recall: the stages that ran, and their times."""
-    message = recall_pb2.Receipt()
-    message.preset = recall_pb2.Preset.ValueType(kept.preset)
-    for group in kept.groups:
-        count = message.groups.add(
-            group=GROUPS[group.name],
-            searched=group.searched,
-            vector=group.vector,
-            keyword=group.keyword,
-            domain=group.domain,
-            echo=group.echo,
-            duplicate=group.duplicate,
-            below_min_similarity=group.below_min_similarity,
-            returned=group.returned,
-            in_window=group.in_window,
-            pending=group.pending,
-            least_cosine=group.least_cosine,
-            mean_cosine=group.mean_cosine,
-            greatest_cosine=group.greatest_cosine,
-            over_writer_cap=group.over_writer_cap,
-        )
-        for origin, size in group.origins:
-            count.origins.add(origin=memory_pb2.Origin.ValueType(origin), count=size)
-    message.emb_space = kept.emb_space
-    message.vector_weight = kept.vector_weight
-    message.cached = kept.cached
-    message.late_interaction_weight = kept.late_interaction_weight
-    message.times.extend(map(_interval_message, kept.times))
-    message.cross_encoded = kept.cross_encoded
-    message.project_settings.extend(kept.project_settings)
-    for each in kept.gloss:
-        message.gloss.add(term=each.term, words=each.words)
-    message.gloss_version = kept.gloss_version
-    if kept.min_similarity is not None:
-        message.min_similarity = kept.min_similarity
-    if kept.min_cosine is not None:
-        message.min_cosine = kept.min_cosine
-    if kept.min_of_best is not None:
-        message.min_similarity_of_best = kept.min_of_best
-    values.set_timestamp(message.as_of, kept.as_of)
-    values.set_duration(message.elapsed, kept.elapsed_s)
-    for stage in kept.stages:
-        seconds, nanoseconds = divmod(round(stage.elapsed_s * 1e9), 1_000_000_000)
-        message.stages.add(
-            stage=_STAGES.get(stage.stage, recall_pb2.RECALL_STAGE_UNSPECIFIED),
-            elapsed=Duration(seconds=seconds, nanos=nanoseconds),
-        )
-    return message
+    return recall_pb2.Receipt.FromString(_RECEIPT(receipt_values(kept)))
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
     """The degradations, as messages."""
-    return [
-        recall_pb2.Degradation(
-            part=_PARTS.get(one.path, recall_pb2.DEGRADED_PART_UNSPECIFIED),
-            reason=_REASONS.get(one.reason, recall_pb2.DEGRADATION_REASON_UNSPECIFIED),
-            message=one.message,
+    return [recall_pb2.Degradation.FromString(_DEGRADATION(one)) for one in degradation_values(degraded)]
+
+
+_INTENT, _RECEIPT, _DEGRADATION = (
+    MessageBytes(kind.DESCRIPTOR) for kind in (recall_pb2.Intent, recall_pb2.Receipt, recall_pb2.Degradation)
+)
+
+
+def intent_values(known: Intent) -> tuple[object, ...]:
+    """The values of its message, as `MessageBytes` takes them; so the next two."""
+    return known.domains, known.action, known.keywords, known.times and _interval_values(known.times)
+
+
+def receipt_values(kept: Receipt) -> tuple[object, ...]:
+    """The values of a receipt's message."""
+    groups = [
+        (
+            GROUPS[group.name],
+            group.searched,
+            group.vector,
+            group.keyword,
+            group.domain,
+            group.echo,
+            group.duplicate,
+            group.below_min_similarity,
+            group.returned,
+            group.in_window,
+            group.least_cosine,
+            group.mean_cosine,
+            group.greatest_cosine,
+            group.origins,
+            group.pending,
+            group.over_writer_cap,
         )
-        for one in degraded
+        for group in kept.groups
     ]
+    return (
+        kept.preset,
+        [(_STAGES.get(each.stage, 0), each.elapsed_s) for each in kept.stages],
+        groups,
+        kept.emb_space,
+        kept.as_of,
+        kept.vector_weight,
+        kept.elapsed_s,
+        kept.cached,
+        kept.late_interaction_weight,
+        kept.times and _interval_values(kept.times),
+        kept.cross_encoded,
+        kept.project_settings,
+        [(each.term, each.words) for each in kept.gloss],
+        kept.gloss_version,
+        kept.min_similarity,
+        kept.min_cosine,
+        kept.min_of_best,
+    )
+
+
+def degradation_values(degraded: Iterable[Degradation]) -> list[tuple[object, ...]]:
+    """The values of each one's message."""
+    return [(_PARTS.get(one.path, 0), _REASONS.get(one.reason, 0), one.message) for one in degraded]
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:
@@ -276,13 +280,16 @@ def _parse_filter(field: str, request: recall_pb2.RecallRequest) -> Filter:
     return structs.replace(where, origins=origins) if origins and not where.origins else where
 
 
-def _interval_message(interval: TimeInterval) -> recall_pb2.TimeInterval:
-    return recall_pb2.TimeInterval(
-        start_time=values.timestamp(interval.start) if math.isfinite(interval.start) else None,
-        end_time=values.timestamp(interval.end) if math.isfinite(interval.end) else None,
-        phrase=interval.phrase,
-        vague=interval.is_vague,
-    )
+def _interval_values(times: Iterable[TimeInterval]) -> list[tuple[object, ...]]:
+    return [
+        (
+            each.start if math.isfinite(each.start) else None,
+            each.end if math.isfinite(each.end) else None,
+            each.phrase,
+            each.is_vague,
+        )
+        for each in times
+    ]
 
 
 def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:

@@ -18,6 +18,7 @@ from hummock.core.memory import Filter, MemoryKind, Metadata, Origin, QueryVecto
 from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.core.time_zone import zone_of
 from hummock_client.v1 import memory_pb2
+from hummock_kernels.messages import LAST_MICROSECOND
 
 # Control characters, and those that change the writing direction: they let an id look like another one.
 _FORBIDDEN_IN_NAMES = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -28,7 +29,6 @@ _MARKS = re.compile(r"^[#\s]+")
 _FLOAT_BYTES = 4
 _FIRST_SECOND = -62_135_596_800  # 0001-01-01
 _LAST_SECOND = 253_402_300_799  # 9999-12-31
-_LAST_MICROSECOND = 253_402_300_799_999_999  # of 9999-12-31
 
 
 def seconds(span: Duration) -> float:
@@ -191,7 +191,7 @@ def timestamp(unix_seconds: float) -> Timestamp:
 def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
     """Sets a Timestamp to the time, to the microsecond."""
     # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
-    seconds, microseconds = divmod(min(round(unix_seconds * 1e6), _LAST_MICROSECOND), 1_000_000)
+    seconds, microseconds = divmod(min(round(unix_seconds * 1e6), LAST_MICROSECOND), 1_000_000)
     message.SetInParent()
     message.seconds = seconds
     message.nanos = 1000 * microseconds
@@ -200,18 +200,10 @@ def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
 def duration(seconds: float) -> Duration:
     """The span, to the nanosecond."""
     span = Duration()
-    set_duration(span, seconds)
+    span.seconds, span.nanos = divmod(round(seconds * 1e9), 1_000_000_000)
     return span
 
 
 def optional_duration(seconds: float | None) -> Duration | None:
     """The span, to the nanosecond; None stays unset."""
     return None if seconds is None else duration(seconds)
-
-
-def set_duration(message: Duration, seconds: float) -> None:
-    """Sets a Duration to the span, to the nanosecond."""
-    whole, nanoseconds = divmod(round(seconds * 1e9), 1_000_000_000)
-    message.SetInParent()
-    message.seconds = whole
-    message.nanos = nanoseconds

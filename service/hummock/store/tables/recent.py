@@ -15,7 +15,7 @@ from hummock.store.views.stored import Records
 _ENTRY_BYTES = 200  # Overhead of an entry in bytes: key, objects and table slots.
 _Decoded = tuple[object, Memory, int]  # Its version, itself, its bytes.
 _MEMORY_BYTES = 1500  # A decoded memory without its texts, with the objects of its fields.
-_FORMS = 5  # Copies of the texts of a decoded memory: its own, two in the bytes that are sent, two as prompts show it.
+_FORMS = 3  # Copies of the texts of a decoded memory: its own, two as prompts show it.
 
 Value = TypeVar("Value")
 
