@@ -70,26 +70,26 @@ class StageBudget:
         """`until_s` is when the caller stops waiting, on the clock's monotonic scale; None means never."""
         self._monotonic = clock.monotonic
         self._costs = costs
-        self._start = self._last = clock.monotonic()
+        self._start = clock.monotonic()
         self._until_s = None if until_s is None else until_s - max(RESERVE_S, RESERVED_SHARE * (until_s - self._start))
-        self._elapsed_s: dict[str, float] = {}
-        self._runs: list[tuple[str, float]] = []
+        self._runs: list[tuple[str, str, float]] = []
         self.left_out: dict[str, Degradation] = {}
 
     def done(self, stage: str, kind: str = "") -> None:
         """Takes the time since the end of the stage before as this one's; `kind` is what costs are known by."""
-        now = self._monotonic()
-        elapsed_s = now - self._last
-        self._elapsed_s[stage] = self._elapsed_s.get(stage, 0.0) + elapsed_s
-        self._runs.append((kind or stage, elapsed_s))
-        self._last = now
+        self._runs.append((stage, kind or stage, self._monotonic()))
 
     def end(self) -> tuple[tuple[StageTime, ...], float]:
         """The stages that ran, in their order, and the seconds from the first to the last; estimates follow now."""
-        costs = self._costs
-        Estimate.add_each([(costs[kind], elapsed_s) for kind, elapsed_s in self._runs])
-        times = [StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in self._elapsed_s.items()]
-        return tuple(times), self._last - self._start
+        since, runs = self._start, []
+        took_s: dict[str, float] = {}
+        for stage, kind, until in self._runs:
+            took_s[stage] = took_s.get(stage, 0.0) + until - since
+            runs.append((self._costs[kind], until - since))
+            since = until
+        Estimate.add_each(runs)
+        times = [StageTime(stage=stage, elapsed_s=elapsed_s) for stage, elapsed_s in took_s.items()]
+        return tuple(times), since - self._start
 
     def until_s_of_the_least(self, *after: str) -> float | None:
         """Deadline of the stage that gives way first, so that these stages can follow; None without a deadline.
