@@ -27,12 +27,11 @@ class Asked:
         self.computed: list[str] = []
 
     def __call__(self, key: str, value: int = 1, *, is_usable: bool = True, is_kept: bool = True) -> tuple[int, bool]:
-        def compute() -> int:
+        def compute() -> tuple[int, int | None]:
             self.computed.append(key)
-            return value
+            return value, value if is_kept else None
 
-        weigh: Callable[[int], int | None] = lambda each: each if is_kept else None  # noqa: E731 # two lines for one
-        return self.cache.answer(key, compute, is_usable=lambda _: is_usable, weigh=weigh)
+        return self.cache.answer(key, compute, is_usable=lambda _: is_usable)
 
 
 def test_an_answer_is_computed_once_in_five_minutes() -> None:
@@ -120,13 +119,13 @@ def together(ask: Asked, count: int, outcome: Callable[[], int]) -> list[Future[
     ask.cache._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
     with ThreadPoolExecutor(count) as threads:
 
-        def compute() -> int:
+        def compute() -> tuple[int, int]:
             ask.computed.append("a")
             lock.wait(count)
-            return outcome()
+            return outcome(), 1
 
         def once() -> tuple[int, bool]:
-            return ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each)
+            return ask.cache.answer("a", compute, is_usable=lambda _: True)
 
         return [threads.submit(once) for _ in range(count)]
 
@@ -173,21 +172,21 @@ def test_whoever_changes_an_error_changes_their_own() -> None:
 def test_other_questions_do_not_wait_for_one_under_way() -> None:
     ask = Asked()
 
-    def compute() -> int:
-        return ask("b", 2)[0] + 1
+    def compute() -> tuple[int, int]:
+        return ask("b", 2)[0] + 1, 1
 
-    assert ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each) == (3, False)
+    assert ask.cache.answer("a", compute, is_usable=lambda _: True) == (3, False)
     assert ask("b") == (2, True)
 
 
 def test_a_question_that_failed_can_be_asked_again_at_once() -> None:
     ask = Asked()
 
-    def interrupted() -> int:
+    def interrupted() -> tuple[int, int]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        ask.cache.answer("a", interrupted, is_usable=lambda _: True, weigh=lambda each: each)
+        ask.cache.answer("a", interrupted, is_usable=lambda _: True)
     assert ask("a") == (1, False)
 
 
@@ -195,13 +194,11 @@ def test_who_has_no_time_to_wait_computes_for_itself() -> None:
     ask = Asked()
     hurried: list[tuple[int, bool]] = []
 
-    def compute() -> int:
-        hurried.append(
-            ask.cache.answer("a", lambda: 2, is_usable=lambda _: True, weigh=lambda each: each, patience_s=0.0)
-        )
-        return 1
+    def compute() -> tuple[int, int]:
+        hurried.append(ask.cache.answer("a", lambda: (2, 2), is_usable=lambda _: True, patience_s=0.0))
+        return 1, 1
 
-    assert ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each) == (1, False)
+    assert ask.cache.answer("a", compute, is_usable=lambda _: True) == (1, False)
     assert hurried == [(2, False)]
     assert ask("a") == (1, True), "what one computed for itself is not kept"
 
@@ -212,11 +209,11 @@ def test_an_answer_under_way_that_does_not_serve_is_computed_anew() -> None:
     ask.cache._lock = lock  # type: ignore[assignment] # a lock in all that the cache needs
     with ThreadPoolExecutor(1) as callers:
 
-        def compute() -> int:
+        def compute() -> tuple[int, int]:
             others.append(callers.submit(ask, "a", 2, is_usable=False))
             lock.wait(2)
-            return 1
+            return 1, 1
 
         others: list[Future[tuple[int, bool]]] = []
-        assert ask.cache.answer("a", compute, is_usable=lambda _: True, weigh=lambda each: each) == (1, False)
+        assert ask.cache.answer("a", compute, is_usable=lambda _: True) == (1, False)
         assert others[0].result() == (2, False)

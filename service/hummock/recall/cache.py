@@ -212,22 +212,19 @@ class CachedRecall:
 
     def _of_all(self, question: _Question, patience_s: float | None) -> Answer:
         """An answer that others have computed, or are about to, or else of its own."""
-        query = question.query
-
-        def weigh(fresh: Cached) -> int | None:
-            if fresh.recalled.degraded:
-                return None
-            fresh.nbytes = len(question.key[0]) + _FORMS * size_of(fresh.recalled)
-            return fresh.nbytes
-
         cached, is_shared = self._answers.answer(
             question.key,
-            lambda: Cached(self._recall(query, question.project)),
+            partial(self._fresh, question),
             is_usable=partial(self._is_usable, question),
-            weigh=weigh,
             patience_s=patience_s,
         )
         return self._reused(question, cached) if is_shared else _own(question, cached)
+
+    def _fresh(self, question: _Question) -> tuple[Cached, int | None]:
+        """The answer computed, and its bytes; None if it must not be cached."""
+        recalled = self._recall(question.query, question.project)
+        nbytes = None if recalled.degraded else len(question.key[0]) + _FORMS * size_of(recalled)
+        return Cached(recalled, nbytes or 0), nbytes
 
     def _is_usable(self, question: _Question, cached: Cached) -> bool:
         query, recalled = question.query, cached.recalled
@@ -315,10 +312,9 @@ class AnswerCache(Generic[Key, Value]):
     def answer(
         self,
         key: Key,
-        compute: Callable[[], Value],
+        compute: Callable[[], tuple[Value, int | None]],
         *,
         is_usable: Callable[[Value], bool],
-        weigh: Callable[[Value], int | None],
         patience_s: float | None = None,
     ) -> tuple[Value, bool]:
         """Return the answer, and whether it came from the cache or from a computation already under way.
@@ -328,9 +324,9 @@ class AnswerCache(Generic[Key, Value]):
 
         Args:
             key: Equal for equal questions.
-            compute: Called when there is no answer and none is under way. Must not ask for the same key.
+            compute: Called when there is no answer and none is under way; returns one, and its bytes, None if it must
+                not be cached. Must not ask for the same key.
             is_usable: Whether another caller's answer serves this one; if not, it is computed again.
-            weigh: Bytes of a new answer; None if it must not be cached.
             patience_s: How long to wait for an answer that is under way; None means as long as it takes.
         """
         with self._lock:
@@ -342,10 +338,9 @@ class AnswerCache(Generic[Key, Value]):
                 promised = self._under_way[key] = Future[Value]()
         if waiting is not None:
             shared = _result_of(waiting, patience_s)
-            return (shared, True) if shared is not None and is_usable(shared) else (compute(), False)
+            return (shared, True) if shared is not None and is_usable(shared) else (compute()[0], False)
         try:
-            value = compute()
-            nbytes = weigh(value)
+            value, nbytes = compute()
         except BaseException as error:
             self._end(key)
             promised.set_exception(error)

@@ -71,7 +71,10 @@ class Snapshot:
 
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
         """The candidates of each query."""
-        return self.of(lambda view, stored: Search(view, stored, self._halves).gather(queries))
+        try:
+            return Search(self._view, self.stored, self._halves).gather(queries)
+        except MemoryDamaged as error:
+            raise DamageMet from error
 
     def standing(self, query: GroupQuery, memory_id: str) -> Standing | None:
         """Rank of one memory among all that pass the query's filter; None if the memory does not exist."""
