@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 from msgspec import Struct
@@ -71,7 +71,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         term_weights: (t,) float32 in [0, 1], how much content each carries; (0,) if not needed.
         domain_names: Domains that the caller named, normalised as prose.
         domain_text: Text in which domain names are searched; empty when the caller named some.
-        echoes: Returns the hashes of the texts that count as an echo of the query.
+        echoes: Returns the hashes of the texts that count as an echo of the query, made at the first call.
         exact_name: The query if it is one name, of code or of few Chinese characters, or the sign that it asks about;
             empty for any other.
         name_terms: All terms of `exact_name`.
@@ -144,7 +144,7 @@ def query_features(
         term_weights=content_weights(terms, [*keywords, question]) if is_bounded else _NO_WEIGHTS,
         domain_names=frozenset(map(prose, named.domains)),
         domain_text="" if names_all else query.text,
-        echoes=partial(echo_hashes, query.text),
+        echoes=cache(partial(echo_hashes, query.text)),
         exact_name=name,
         name_terms=tuple(dict.fromkeys(query_terms(name)))[:MAX_TERMS] if name else (),
         is_name=is_one_word and is_name(query.text),

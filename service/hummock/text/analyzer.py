@@ -37,9 +37,10 @@ TOKEN: Final = re.compile(
 )
 """Finds words, signs and runs in a text from `signs.plain`."""
 
+_IDENTIFIER: Final = re.compile(r"[A-Za-z0-9]+(?:(?:_+|-)[A-Za-z0-9]+)*")
 _ASCII_TOKEN: Final = re.compile(
     r"(?P<cjk>(?!))|(?P<sign>(?<!\w)(?:[A-Za-z]#|[Cc]\+\+)(?![A-Za-z_+#]))"
-    r"|(?P<word>[A-Za-z0-9]+(?:(?:_+|-)[A-Za-z0-9]+)*)(?:'(?P<tail>(?i:s|t|re|ve|ll|d|m))(?!\w))?"
+    rf"|(?P<word>{_IDENTIFIER.pattern})(?:'(?P<tail>(?i:s|t|re|ve|ll|d|m))(?!\w))?"
 )
 """The matches of TOKEN in a text of ASCII characters, without looking through its wide classes."""
 
@@ -83,10 +84,13 @@ def first_terms(words: Sequence[str]) -> list[str]:
     stems: list[str] = _local.stemmer.stemWords([word.lower() for word in words])
     if _PLAIN_WORDS.fullmatch("".join([f"{word}\n" for word in words])):
         return stems
-    are_plain = map(_PLAIN_WORD.fullmatch, words)
-    return [
-        stem if is_plain else query_terms(word)[0] for word, stem, is_plain in zip(words, stems, are_plain, strict=True)
-    ]
+    return [stem if _PLAIN_WORD.fullmatch(word) else _first_term(word) for word, stem in zip(words, stems, strict=True)]
+
+
+def _first_term(word: str) -> str:
+    if _IDENTIFIER.fullmatch(word) and len(_ASCII_PART.findall(word)) > 1:
+        return bounded(word.lower())
+    return query_terms(word)[0]
 
 
 def exact_names(text: str) -> list[str]:
