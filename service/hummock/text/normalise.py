@@ -207,6 +207,8 @@ def prose(text: str) -> str:
 
     Applying it twice changes nothing.
     """
+    if text.isascii():
+        return " ".join(text.lower().split())
     # NFKC on both sides: it gives letters to fold (℡), and folding gives sequences to compose.
     return " ".join(nfkc(nfkc(text).casefold()).split())
 

@@ -36,7 +36,8 @@ class KeptTerms:
 
     def __init__(self) -> None:
         self._kept: dict[str, int] = {}
-        self.last: tuple[Sequence[str], QueryTerms] | None = None  # The last terms without weights, and their look-up.
+        # The last terms with their weights and their look-up: those of a question, its translation and its corrections.
+        self.last: tuple[tuple[Sequence[str], NDArray[np.float32] | None, QueryTerms], ...] = ()
 
     def numbers(self, terms: Sequence[str], read: ReadNumbers) -> NDArray[np.uint32]:
         """The number of each term, NO_TERM for unknown ones; `read` reads in a transaction after the view."""

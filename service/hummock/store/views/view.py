@@ -163,16 +163,16 @@ class ProjectView:
     def query_terms(
         self, stored: StoredProject, terms: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> QueryTerms:
-        """Look up the first MAX_QUERY_TERMS terms in the index, once for those that several stages hold."""
+        """Look up the first MAX_QUERY_TERMS terms in the index, once for those that several stages and groups hold."""
         last = self.kept_terms.last
-        if last is not None and last[0] is terms and weights is None:
-            return last[1]
+        for known, known_weights, asked in last:
+            if known is terms and known_weights is weights:
+                return asked
         words = self.kept_terms.numbers(terms[:MAX_QUERY_TERMS], stored.term_numbers)
         columns = self.columns
         mean_length = columns.live_length / columns.live if columns.live else 0.0
         asked = self.postings.asked(words, columns.length, columns.live, mean_length, weights)
-        if weights is None:
-            self.kept_terms.last = (terms, asked)
+        self.kept_terms.last = ((terms, weights, asked), *last[:2])
         return asked
 
     @property
