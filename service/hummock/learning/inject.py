@@ -37,12 +37,14 @@ class ScopeUsage:
 
     def after(self, changed: Mapping[str, Usage]) -> ScopeUsage:
         """The usage with these memories used as given."""
+        if not changed:
+            return self
         by_id = {**self.by_id, **changed}
         if len(by_id) > len(self.ids):
             return ScopeUsage.of(by_id)
         numbers = self.numbers.copy()
-        for memory_id, used in changed.items():
-            numbers[bisect_left(self.ids, memory_id)] = used.frequency, used.last_sent_turn
+        places = [bisect_left(self.ids, memory_id) for memory_id in changed]
+        numbers[places] = [(used.frequency, used.last_sent_turn) for used in changed.values()]
         return ScopeUsage(by_id, self.ids, numbers)
 
 

@@ -54,12 +54,9 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
     state = replace(was, events=was.events + 1)
     match event:
         case TurnObserved():
-            return _moved(before, state, event.scope, event.turn)
+            return _moved(state, before.turn(event.scope), event.scope, event.turn)
         case Injected():
-            return replace(
-                _moved(before, state, event.scope, event.turn),
-                usage={(event.scope, one): usage for one, usage in _used(partial(before.used, event.scope), event)},
-            )
+            return counting(was, before.turn(event.scope), partial(before.used, event.scope), event)
         case KeywordsLearned():
             profiles = dict(_learned(before, event))
             return LearningChanges(state=_noting_keywords(before, state, profiles), profiles=profiles)
@@ -79,6 +76,14 @@ def fold(before: LearningView, event: LearningEvent) -> LearningChanges:
             return LearningChanges(
                 state=replace(state, feedback=_counted(state.feedback, event)), profiles=dict(_said(before, event))
             )
+
+
+def counting(
+    was: LearningState, last_turn: int | None, used: Callable[[str], Usage | None], event: Injected
+) -> LearningChanges:
+    """Return the changes of a counted prompt, given its scope's newest turn and what gives the usage of a memory."""
+    moved = _moved(replace(was, events=was.events + 1), last_turn, event.scope, event.turn)
+    return replace(moved, usage={(event.scope, one): usage for one, usage in _used(used, event)})
 
 
 def merged(known: tuple[str, ...], found: Iterable[str]) -> tuple[str, ...]:
@@ -107,9 +112,8 @@ def _said(before: LearningView, event: FeedbackGiven) -> Iterable[tuple[str, Pro
             yield verdict.memory_id, replace(profile, voices=tuple(voices[-MAX_VOICES:]))
 
 
-def _moved(before: LearningView, state: LearningState, scope: str, turn: int) -> LearningChanges:
+def _moved(state: LearningState, last: int | None, scope: str, turn: int) -> LearningChanges:
     """Set the scope's turn. If it goes back, as when a conversation is resumed earlier, the clock stays."""
-    last = before.turn(scope)
     advance = max(0, turn - (last or 0))
     # How many turns passed before a scope's first is unknown.
     missed = 0 if state.enabled else 1 if last is None else advance

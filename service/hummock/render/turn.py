@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 
 from hummock.core.errors import Unavailable
-from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision
+from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision, Usage
 from hummock.core.memory import Memory, MemoryKind
 from hummock.core.recall import Degradation, Hit, Intent, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import ScopeUsage, decide, injected_ids
-from hummock.learning.log import KeptUsage, fold
+from hummock.learning.log import KeptUsage, counting
 from hummock.learning.references import Entries, ProjectReferences, memories
-from hummock.ports.learning import LearningUnit
 from hummock.ports.store import Snapshot, Store
 from hummock.ports.writes import UnitOfWork, WriteRequest
 from hummock.render.section import Selected
@@ -87,6 +86,7 @@ class _Draft:
     Attributes:
         scores: Scores of the entries that the text refers to, the most similar first.
         injected_ids: Ids that `decision` injects; those that `rendered` does not show were dropped.
+        usage: The scope's usage by memory id, which `decision` is a function of; empty while learning is off.
         version: Of the learning that `decision` is a function of.
     """
 
@@ -94,6 +94,7 @@ class _Draft:
     decision: TurnDecision
     injected_ids: tuple[str, ...]
     rendered: Rendered
+    usage: Mapping[str, Usage] = field(default_factory=dict)
     version: tuple[int, int] = (0, 0)
 
 
@@ -148,12 +149,12 @@ class RenderTurn:
     def _count(self, turn: Turn, draft: _Draft) -> Rendered:
         def apply(work: UnitOfWork) -> CountedReply:
             learning = work.learning
-            final = _as_of_now(turn, draft, work) if draft.decision.enabled else draft
-            event = _event(turn.commit, final, learning)
-            changes = fold(learning, event)
-            if changes.state.enabled != draft.decision.enabled:
+            state = learning.state()
+            if state.enabled != draft.decision.enabled:
                 raise _Switched
-            learning.append(event, changes)
+            final = _as_of_now(turn, draft, work) if state.enabled else draft
+            event = _event(turn.commit, final)
+            learning.append(event, counting(state, learning.turn(event.scope), final.usage.get, event))
             return CountedReply(rendered=replace(final.rendered, decision=final.decision))
 
         request = WriteRequest(
@@ -184,7 +185,7 @@ def _decided(turn: Turn, scores: dict[str, float], usage: ScopeUsage, settings: 
     dropped_count = len(_not_shown(injected_ids, rendered))
     table = (*[row for row, _ in present.values()], *rows[len(chosen) :])
     decision = TurnDecision(enabled=True, injections=table, dropped_count=dropped_count)
-    return _Draft(scores=scores, decision=decision, injected_ids=injected_ids, rendered=rendered)
+    return _Draft(scores=scores, decision=decision, injected_ids=injected_ids, rendered=rendered, usage=usage.by_id)
 
 
 def _with_all(turn: Turn, entries: Sequence[Entry], snapshot: Snapshot) -> _Draft:
@@ -225,7 +226,7 @@ def _as_of_now(turn: Turn, draft: _Draft, work: UnitOfWork) -> _Draft:
     usage, settings = ScopeUsage.of(learning.usage(turn.commit.scope)), learning.state().settings
     if injected_ids(usage, tuple(scores), turn.commit.turn, settings) == draft.injected_ids:
         rows = decide(usage, tuple(scores), turn.commit.turn, settings, most_waiting=_MOST_WAITING)
-        return replace(draft, decision=replace(draft.decision, injections=rows))
+        return replace(draft, decision=replace(draft.decision, injections=rows), usage=usage.by_id)
     return _decided(turn, scores, usage, settings, lambda ids: [work.get(one) for one in ids])
 
 
@@ -234,9 +235,9 @@ def _is_entry(work: UnitOfWork, memory_id: str) -> bool:
     return memory is not None and memory.kind is MemoryKind.ENTRY
 
 
-def _event(commit: RenderCommit, final: _Draft, learning: LearningUnit) -> Injected:
-    referenced = tuple(row.memory_id for row in final.decision.injections if row.forced)
-    used = {memory_id: learning.used(commit.scope, memory_id) for memory_id in referenced}
+def _event(commit: RenderCommit, final: _Draft) -> Injected:
+    referenced = tuple([row.memory_id for row in final.decision.injections if row.forced])
+    used = {memory_id: final.usage.get(memory_id) for memory_id in referenced}
     return Injected(
         scope=commit.scope,
         turn=commit.turn,
@@ -244,7 +245,7 @@ def _event(commit: RenderCommit, final: _Draft, learning: LearningUnit) -> Injec
         referenced_ids=referenced,
         injected_ids=final.injected_ids,
         dropped_ids=_not_shown(final.injected_ids, final.rendered),
-        counted_ids=tuple(one for one, usage in used.items() if usage and usage.counted_turn == commit.turn),
+        counted_ids=tuple([one for one, usage in used.items() if usage and usage.counted_turn == commit.turn]),
     )
 
 

@@ -243,8 +243,9 @@ class LearningWriting(StoredLearning):
         self._put(self._tables.learning, keys.project_prefix(number), encode_state(changes.state))
         for scope, turn in changes.turns.items():
             self._put(self._tables.turn, keys.name_key(number, scope), encode((turn,)))
+        hashes = {scope: keys.hashed(scope) for scope in {scope for scope, _ in changes.usage}}
         for (scope, memory_id), usage in changes.usage.items():
-            self._put_usage(keys.hashed(scope), memory_id, usage)
+            self._put_usage(hashes[scope], memory_id, usage)
         for memory_id, profile in changes.profiles.items():
             known = self.profile(memory_id) or Profile()
             self._put(self._tables.link, keys.name_key(number, memory_id), encode_profile(profile))
