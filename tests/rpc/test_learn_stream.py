@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from hummock.core.errors import StorageFull
 from hummock.core.memory import LearnCommand, Learned
-from hummock.rpc.learn_stream import IN_FLIGHT
+from hummock.rpc.learn_stream import IN_FLIGHT, IN_FLIGHT_MEMORIES
 from hummock_client.errors import status_error
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
@@ -151,23 +151,25 @@ def test_garbage_ends_the_stream_behind_the_answers_before_it() -> None:
     assert "LearnStreamRequest" in refusal_of(error).message
 
 
-def test_no_more_than_a_few_batches_are_taken_in_before_the_first_is_stored() -> None:
+@pytest.mark.parametrize(("size", "at_once"), [(1, IN_FLIGHT), (IN_FLIGHT_MEMORIES // 2, 2), (IN_FLIGHT_MEMORIES, 1)])
+def test_no_more_than_a_few_batches_are_taken_in_before_the_first_is_stored(size: int, at_once: int) -> None:
     release, lock, begun, most = threading.Event(), threading.Lock(), [0], [0]
 
     def learn(command: LearnCommand) -> Learned:
         with lock:
             begun[0] += 1
             most[0] = max(most[0], begun[0])
-            if begun[0] == IN_FLIGHT:
+            if begun[0] == at_once:
                 release.set()
         assert release.wait(60)
         with lock:
             begun[0] -= 1
         return learned(command)
 
-    replies, error = answers([batch(str(number)) for number in range(30)], learn, workers=16)
+    batches = [batch(*(f"{number} {each}" for each in range(size))) for number in range(30)]
+    replies, error = answers(batches, learn, workers=16)
     assert error is None
-    assert (len(replies), most[0]) == (30, IN_FLIGHT)
+    assert (len(replies), most[0]) == (30, at_once)
 
 
 def test_streams_are_slowed_down_not_refused_when_the_service_is_busy() -> None:

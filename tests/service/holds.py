@@ -19,7 +19,7 @@ from typing import Final
 import grpc
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from hummock.wiring.parts import collect_garbage_seldom
+from hummock.wiring.parts import tune_interpreter
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
@@ -99,7 +99,7 @@ def main() -> int:
         model = install_model(Path(place) / "models")
         (Path(place) / "data").mkdir()
         with in_thread(settings(Path(place) / "data", Path(place) / "models", model)) as service:
-            collect_garbage_seldom()  # as a service does that runs by itself
+            tune_interpreter()  # as a service does that runs by itself
             for number, unit in enumerate(_UNITS):
                 text = run(unit, _BYTES // len(unit.encode()) * len(unit))
                 gaps: dict[str, float] = {}

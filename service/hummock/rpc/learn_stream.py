@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,11 @@ from hummock.rpc.validation import RulesBroken, Violation, check, decode
 from hummock_client.v1 import context_service_pb2 as pb
 
 IN_FLIGHT = 4
-"""Batches that are written at once."""
+"""Batches that are written at once, so that small ones share a commit."""
+
+IN_FLIGHT_MEMORIES = 64
+"""Memories of batches under way, from which on no further batch is begun: preparing one while another is written would
+keep the interpreter from the calls of others."""
 
 _SIDES_OF_A_TURN = 2
 
@@ -42,7 +46,7 @@ class _Batch:
 
 
 class LearnStream:
-    """Answers one stream. Up to IN_FLIGHT batches are stored at once, so that they share a commit.
+    """Answers one stream, with up to IN_FLIGHT batches under way.
 
     A batch waits for the earlier ones that name an id which it names too, of a memory or of a turn's session: the last
     word wins, and turns keep their order. When all places are taken nothing is read, so the connection itself slows the
@@ -68,7 +72,7 @@ class LearnStream:
         self._feed = feed
         self._deadline = deadline
         self._method = method
-        self._places = asyncio.Semaphore(IN_FLIGHT)
+        self._answered = asyncio.Event()
         self._batches: asyncio.Queue[_Batch | None] = asyncio.Queue()
         self._unfinished: set[_Batch] = set()
         self._broken: InvalidRequest | Unavailable | None = None
@@ -87,7 +91,9 @@ class LearnStream:
 
     async def _read(self, tasks: asyncio.TaskGroup) -> None:
         while True:
-            await self._places.acquire()
+            while len(under_way := self._unfinished) >= IN_FLIGHT or _size(under_way) >= IN_FLIGHT_MEMORIES:
+                self._answered.clear()
+                await self._answered.wait()
             batch = await self._next(tasks)
             self._batches.put_nowait(batch)
             if batch is None:
@@ -146,7 +152,6 @@ class LearnStream:
         batch_index = stored_count = 0
         while (batch := await self._batches.get()) is not None:
             outcome = await batch.outcome
-            self._unfinished.discard(batch)
             reply = pb.LearnStreamResponse(batch_index=batch_index)
             match outcome:
                 case pb.LearnResponse():
@@ -158,8 +163,13 @@ class LearnStream:
             stored_count += 0 if reply.HasField("failed") else batch.size
             reply.stored_count = stored_count
             await self._wire.write(reply.SerializeToString())
-            self._places.release()
+            self._unfinished.discard(batch)
+            self._answered.set()
             batch_index += 1
+
+
+def _size(batches: Iterable[_Batch]) -> int:
+    return sum(batch.size for batch in batches)
 
 
 def _batch(request: pb.LearnStreamRequest) -> Batch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import resource
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +44,10 @@ Say = Callable[[str], None]
 
 LLM_WORKERS = 8
 """Questions to the language model at once; each is a wait for the network of at most some 300 ms."""
+
+_SWITCH_S = 0.0005
+"""Longest wait for the GIL while another thread computes, in seconds. A call gives it back several times, and waits for
+it each time."""
 
 _NEW_OBJECTS = 50_000
 """After so many the collector looks at them."""
@@ -174,12 +179,13 @@ def allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def collect_garbage_seldom() -> None:
-    """Has the collector of cycles look at new objects only, and when there are many of them.
+def tune_interpreter() -> None:
+    """Let threads take turns often, and have the collector of cycles look at new objects only, when there are many.
 
     What start-up has made stays. A recall makes thousands of objects and hardly a cycle: looking through them at every
     700 takes a twentieth of its time, and makes some calls late.
     """
+    sys.setswitchinterval(_SWITCH_S)
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, *gc.get_threshold()[1:])
     gc.enable()

@@ -24,10 +24,10 @@ from hummock.wiring.parts import (
     SystemClock,
     access_of,
     choose_model,
-    collect_garbage_seldom,
     loading,
     recalling,
     tracing,
+    tune_interpreter,
 )
 from hummock.wiring.parts import warm as warm_texts
 
@@ -100,7 +100,7 @@ def _answer(
         reads = AdmissionQueue(workers, workers=settings.workers, waiting_limit=settings.waiting_calls)
         lanes = Lanes(inline=inline_queue(settings.waiting_calls), read=reads, write=reads, stream=reads)
         access.interceptor.meters = (ledger, *traced)
-        collect_garbage_seldom()
+        tune_interpreter()
         beating: list[asyncio.Task[None]] = []
 
         load = loading(recall, memories, embedder)

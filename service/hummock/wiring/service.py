@@ -65,13 +65,13 @@ from hummock.wiring.parts import (
     address_of,
     allow_many_files,
     choose_model,
-    collect_garbage_seldom,
     llm,
     loading,
     metrics_shown,
     recalling,
     slow_s_of,
     tracing,
+    tune_interpreter,
 )
 from hummock.wiring.parts import warm as warm_texts
 
@@ -139,7 +139,7 @@ def serve(
         watching.enter_context(metrics_shown(settings, use_cases, lanes, activity, ledgers, say))
         traced = watching.enter_context(tracing(settings, access.interceptor, say))
         access.interceptor.meters = (ledgers.own, *traced)
-        collect_garbage_seldom()
+        tune_interpreter()
         asyncio.run(
             serve_calls(
                 use_cases,
