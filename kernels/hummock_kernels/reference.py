@@ -34,6 +34,7 @@ numbers_of = reference_text.numbers_of
 remember_numbers = reference_text.remember_numbers
 pack_lists = reference_text.pack_lists
 split_lists = reference_text.split_lists
+words_in = reference_text.words_in
 bm25_scores = reference_words.bm25_scores
 best_by_bm25 = reference_words.best_by_bm25
 presence_of = reference_words.presence_of

@@ -248,3 +248,10 @@ def split_lists(words: Words, indptr: Indices) -> tuple[Words, Words]:
     lists = [words[2 * start : 2 * end].reshape(2, -1) for start, end in itertools.pairwise(indptr.tolist())]
     term, counts = np.concatenate([np.empty((2, 0), np.uint32), *lists], axis=1)
     return term.copy(), counts.copy()
+
+
+def words_in(text: Words, letters: Words, ends: Indices, _: Indices) -> Indices:
+    """Twin of `hints.words_in`; it needs no buckets."""
+    words = ["".join(map(chr, letters[part])) for part in _ranges(ends[1:])]
+    whole = "".join(map(chr, text))
+    return np.array([number for number, word in enumerate(words) if word in whole], np.int64)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-_OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings")
+_OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings", "hints")
 _BESIDE = ("gather", "bm25", "files", "maxscore", "messages", "mmr", "rank", "tokens")
 """Modules that a second process compiles in parallel if nothing is cached; they take about as long as `_OWN`."""
 

@@ -20,8 +20,8 @@ from hummock.render.escape import clean
 from hummock.render.listing import render_memories
 from hummock.render.section import Frame, Selected, wording_of
 from hummock.render.waterfall import render_waterfall
-from hummock.text import attacks
 from hummock.text.attacks import ENCODED, FAMILIES, PHRASINGS, Phrasing, families_in
+from hummock.text.hint_words import HintWords
 from hummock.text.normalise import holds_any
 from hummock.text.tokens import EstimatedTokens
 from tests.poisoning.corpus import ATTACKS, BENIGN, Sample
@@ -87,7 +87,7 @@ def test_the_look_for_words_passes_over_no_instruction(monkeypatch: pytest.Monke
         chosen = random.choices((*ATTACKS, *BENIGN), k=random.randint(1, 3))
         several.append([random.choice(disguises)(sample.text[random.randint(0, 9) :]) for sample in chosen])
     found = [families_in(texts) for texts in several]
-    monkeypatch.setattr(attacks, "holds_any", lambda words, text: True)
+    monkeypatch.setattr(HintWords, "within", lambda table, text: set(table.words))
     assert found == [families_in(texts) for texts in several]
     assert len(set(found)) > len(FAMILIES)
 

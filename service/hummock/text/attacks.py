@@ -17,6 +17,7 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 from msgspec import Meta, Struct
 
+from hummock.text.hint_words import HintWords
 from hummock.text.markers import has_marker, may_hold_marker, speaks
 from hummock.text.normalise import clean, holds_any, matches, simplified, with_plain_marks
 
@@ -58,6 +59,7 @@ _FRAGMENT: Final = re.compile("%([a-z_]+)%")
 _TABLE: Final = msgspec.toml.decode(resources.files("hummock.text").joinpath("attacks.toml").read_bytes(), type=_Table)
 FAMILIES: Final = _TABLE.families
 PHRASINGS: Final = tuple(_phrasings(_TABLE))
+_WORDS: Final = HintWords(word for phrasing in PHRASINGS for word in phrasing.words)
 
 
 def families_in(texts: Iterable[str]) -> tuple[str, ...]:
@@ -68,7 +70,8 @@ def families_in(texts: Iterable[str]) -> tuple[str, ...]:
     several = list(texts)
     joined = "\n".join(several)
     seen = as_seen(joined)
-    likely = [phrasing for phrasing in PHRASINGS if holds_any(phrasing.words, seen)]
+    words = _WORDS.within(seen)
+    likely = [phrasing for phrasing in PHRASINGS if not words.isdisjoint(phrasing.words)] if words else []
     if not likely and next(spaced_out(seen), None) is None and next(encoded(joined), None) is None:
         return ()
     found: set[str] = set()

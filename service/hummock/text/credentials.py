@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from hummock.core.memory import SecretPolicy
+from hummock.text.hint_words import HintWords
 from hummock.text.normalise import REACH, holds_any, matches_from, replaced, substituted
 
 
@@ -85,7 +86,6 @@ KEYS: Final = (
 
 _HINTED: Final = tuple((trigger, place) for place, detector in enumerate(KEYS) for trigger in detector.triggers)
 _ADDRESS_HINT: Final = "://"
-_KEY_HINTS: Final = (_ADDRESS_HINT, *(trigger for trigger, _ in _HINTED))
 
 _URL_KIND: Final = "password in an address"
 _SAID_KIND: Final = "password"
@@ -112,6 +112,10 @@ _SAID_HINTS: Final = (
     *_KEY_ENDS,
 )
 """Words in lower case, one of which stands before every value that is secret by what is said of it."""
+_SPELLINGS: Final = defaultdict[str, set[str]](set)
+for _hint in (_ADDRESS_HINT, *_SAID_HINTS, *(trigger for trigger, _ in _HINTED)):
+    _SPELLINGS[_hint.lower()].add(_hint)
+_HINTS: Final = HintWords(_SPELLINGS)
 _SETS: Final = r"[\"'`\]]{0,2}(?:[ \t]{0,8}(?::=|=>|[:=：＝]|是|为|\bis\b:?)[ \t]{0,8}|(?<=[码令钥牌])[ \t]{1,4})"
 _QUOTED = re.compile(
     rf"(?i)({_NAME}){_SETS}[rbuf]{{0,2}}(?:\"([^\"\s]{{4,256}}+)\"|'([^'\s]{{4,256}}+)'|`([^`\s]{{4,256}}+)`)"
@@ -145,19 +149,29 @@ class Redacted(NamedTuple):
 
 def may_hold_secret(text: str) -> bool:
     """Whether the text has any of the words without which `redacted` finds nothing. Most texts have none."""
-    return holds_any(_KEY_HINTS, text) or holds_any(_SAID_HINTS, text.lower())
+    return bool(_hints_in(text))
 
 
 def redacted(text: str) -> Redacted:
     """The text with `[redacted: kind]` for each secret. Doing so twice changes nothing."""
+    hints = _hints_in(text)
+    if not hints:
+        return Redacted(text, {})
     found: Counter[str] = Counter()
-    for place in sorted({place for trigger, place in _HINTED if trigger in text}):
+    for place in sorted({place for trigger, place in _HINTED if trigger in hints}):
         text = _without(text, KEYS[place], found)
-    if _ADDRESS_HINT in text:
+    if _ADDRESS_HINT in hints:
         text = _ADDRESS.sub(lambda match: _in_place(match, 1, _URL_KIND, found), text)
-    if holds_any(_SAID_HINTS, text.lower()):
+    # A mark that takes the place of a key has such a word in it.
+    if found or not hints.isdisjoint(_SAID_HINTS):
         text = "\n".join(_without_passwords(line, found) for line in text.split("\n"))
     return Redacted(text, dict(found))
+
+
+def _hints_in(text: str) -> set[str]:
+    """The words in a text that stand in or before secrets; of those that are said, also in capital letters."""
+    found = _HINTS.within(text.lower())
+    return {hint for word in found for hint in _SPELLINGS[word] if hint in _SAID_HINTS or hint in text}
 
 
 def as_stored(text: str, policy: SecretPolicy) -> str:
