@@ -17,7 +17,7 @@ KIND, TAG, IS_MANY, KEEPS_ZERO, FIRST = range(5)
 """Columns of the table: kind, field number and wire type, two flags, and the first row of a message in the field."""
 
 LAST_MICROSECOND = 253_402_300_799_999_999
-"""Of the year 9999: the last that a Timestamp holds."""
+"""The last microsecond of the year 9999, and of a Timestamp."""
 
 MOST_GROWTH = 10
 """Bytes of a message for each byte of its values, at most: an integer of one becomes a double behind its tag."""
@@ -180,3 +180,11 @@ def put_message(data: Flags, table: Indices, out: Flags, marks: Indices) -> int:
                 marks[0] += 1
                 marks[marks[0]] = end
     return end
+
+
+def written(values: bytes, table: Indices, most_marks: int = 0) -> tuple[bytes, list[int]]:
+    """A message as `put_message` writes it, and the ends of its MARKED numbers, at most `most_marks`."""
+    data = np.frombuffer(values, np.uint8)
+    out, marks = np.empty(MOST_GROWTH * len(data), np.uint8), np.zeros(most_marks + 1, np.int64)
+    length = put_message(data, table, out, marks)
+    return out[:length].tobytes(), marks[1 : marks[0] + 1].tolist()

@@ -52,7 +52,7 @@ def _reply(request: recall_pb2.RecallRequest, answer: Answer) -> Spliced:
     # What there is has been written to.
     if answer.seq == 0 and not request.allow_missing:
         raise ProjectNotFound(request.project)
-    return recall_reply(answer, with_raw=values.wants_raw(request.view))
+    return recall_reply(answer, with_raw=request.view == memory_pb2.MEMORY_VIEW_RAW)
 
 
 class ContextServicer(RecallServicer):

@@ -39,11 +39,11 @@ from hummock.core.review import Quarantined
 from hummock.memories.forget import ForgetCommand, Receipt
 from hummock.memories.garden import ReviewCommand
 from hummock.rpc import values
-from hummock.rpc.message_bytes import Layout, MessageBytes
+from hummock.rpc.message_tables import Layout, encode, table_of
 from hummock.rpc.validation import check
 from hummock.text.template import told
 from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
-from hummock_kernels.messages import HEX
+from hummock_kernels.messages import HEX, written
 
 # A look-up takes a fifth of the time of an enum's call.
 _KIND_OF = {int(kind): kind for kind in MemoryKind}
@@ -184,12 +184,18 @@ def held_memory(held: Quarantined) -> memory_service_pb2.HeldMemory:
 
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
     """Convert a memory and the ids of its replacements; the texts are unset in the index view."""
-    return memory_pb2.Memory.FromString(_WRITERS[with_raw]((*memory_values([stored])[0], superseded_by)))
+    return memory_pb2.Memory.FromString(
+        written(encode((*memory_values([stored])[0], superseded_by)), _TABLES[with_raw])[0]
+    )
 
 
-def memory_values(memories: Iterable[Memory]) -> list[tuple[Memory, str | None]]:
+def memory_values(memories: Iterable[Memory]) -> list[tuple[Memory, object]]:
     """The values of each one's message in the order of `memory_layout`, but for the ids of its replacements."""
-    return [(one, told(one.payload) if one.payload else None) for one in memories]
+    # Most have one text, which takes no call.
+    return [
+        (one, one.payload and (told(one.payload) if isinstance(one.payload.detail, _SAID) else one.payload.content))
+        for one in memories
+    ]
 
 
 def memory_layout(*, with_raw: bool) -> Layout:
@@ -205,8 +211,9 @@ def memory_layout(*, with_raw: bool) -> Layout:
 
 
 _DETAILS = {"learning_record": LearningRecord, "domain_knowledge": DomainKnowledge, "code_fragment": CodeFragment}
-_WRITERS = [
-    MessageBytes(memory_pb2.Memory.DESCRIPTOR, {memory_pb2.Memory.DESCRIPTOR: memory_layout(with_raw=with_raw)})
+_SAID = (LearningRecord, DomainKnowledge)
+_TABLES = [
+    table_of(memory_pb2.Memory.DESCRIPTOR, {memory_pb2.Memory.DESCRIPTOR: memory_layout(with_raw=with_raw)})
     for with_raw in (False, True)
 ]
 

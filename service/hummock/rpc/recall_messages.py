@@ -27,9 +27,10 @@ from hummock.core.recall import (
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
-from hummock.rpc.message_bytes import MessageBytes
+from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
 from hummock_client.v1 import context_service_pb2, recall_pb2
+from hummock_kernels.messages import written
 
 _NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()
@@ -92,7 +93,7 @@ def recall_query(request: recall_pb2.RecallRequest, until_s: float | None = None
         text=request.query_text,
         vector=vector,
         session_id=request.session_id and values.identifier(f"{prefix}session_id", request.session_id),
-        as_of=values.time(f"{prefix}as_of", request, "as_of"),
+        as_of=values.time(f"{prefix}as_of", request, "as_of") if request.HasField("as_of") else None,
         min_seq=request.min_seq,
         until_s=until_s,
     )
@@ -183,26 +184,27 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
 
 def intent(known: Intent) -> recall_pb2.Intent:
     """The user's intent, as a message."""
-    return recall_pb2.Intent.FromString(_INTENT(intent_values(known)))
+    return recall_pb2.Intent.FromString(written(encode(intent_values(known)), _INTENT)[0])
 
 
 def receipt(kept: Receipt) -> recall_pb2.Receipt:
     """The receipt of a recall: the stages that ran, and their times."""
-    return recall_pb2.Receipt.FromString(_RECEIPT(receipt_values(kept)))
+    return recall_pb2.Receipt.FromString(written(encode(receipt_values(kept)), _RECEIPT)[0])
 
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
     """The degradations, as messages."""
-    return [recall_pb2.Degradation.FromString(_DEGRADATION(one)) for one in degradation_values(degraded)]
+    values = degradation_values(degraded)
+    return [recall_pb2.Degradation.FromString(written(encode(one), _DEGRADATION)[0]) for one in values]
 
 
 _INTENT, _RECEIPT, _DEGRADATION = (
-    MessageBytes(kind.DESCRIPTOR) for kind in (recall_pb2.Intent, recall_pb2.Receipt, recall_pb2.Degradation)
+    table_of(kind.DESCRIPTOR) for kind in (recall_pb2.Intent, recall_pb2.Receipt, recall_pb2.Degradation)
 )
 
 
 def intent_values(known: Intent) -> tuple[object, ...]:
-    """The values of its message, as `MessageBytes` takes them; so the next two."""
+    """The values of its message, as `table_of` has them; so the next two."""
     return known.domains, known.action, known.keywords, known.times and _interval_values(known.times)
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from hummock.core.candidates import FoundBy
 from hummock.core.recall import Hit
-from hummock.recall.hits import age_days
+from hummock.recall.plan import SECONDS_A_DAY
 from hummock.rpc.memory_messages import memory_layout, memory_values
-from hummock.rpc.message_bytes import MessageBytes
+from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.recall_messages import degradation_values, intent_values, receipt_values
 from hummock.rpc.status import MAX_REPLY_BYTES, Spliced
 from hummock_client.v1 import memory_pb2, recall_pb2
-from hummock_kernels.messages import MARKED
+from hummock_kernels.messages import MARKED, written
 
 if TYPE_CHECKING:
     from hummock.recall.cache import Answer
@@ -33,8 +33,8 @@ _PATH_OF = (
 _PATHS_OF = tuple([path for flag, path in _PATH_OF if bits & flag] for bits in range(128))
 _HIT = [("age_days", MARKED) if field.name == "age_days" else field.name for field in recall_pb2.Hit.DESCRIPTOR.fields]
 _NO_HITS: Final[Sequence[Sequence[object]]] = ((), (), ())
-_WRITERS = [
-    MessageBytes(
+_TABLES = [
+    table_of(
         recall_pb2.RecallResponse.DESCRIPTOR,
         {memory_pb2.Memory.DESCRIPTOR: memory_layout(with_raw=with_raw), recall_pb2.Hit.DESCRIPTOR: _HIT},
     )
@@ -51,14 +51,17 @@ def recall_reply(answer: Answer, *, with_raw: bool = False) -> Spliced:
     groups = recalled.hits, recalled.code_fragments, recalled.domains
     if with_raw not in replies:
         values = [group and _hit_values(group) for group in groups]
-        replies[with_raw] = _WRITERS[with_raw].marked(values, sum(map(len, groups)))
+        replies[with_raw] = written(encode(values), _TABLES[with_raw], sum(map(len, groups)))
     hits, ends = replies[with_raw]
     if answer.as_of is not None:
         hits = bytearray(hits)
-        for end, hit in zip(ends, (hit for group in groups for hit in group), strict=True):
-            _AGE.pack_into(hits, end - _AGE.size, age_days(hit.memory.create_time, answer.as_of))
-    told = intent_values(recalled.intent), receipt_values(answer.receipt()), degradation_values(recalled.degraded)
-    rest = recall_pb2.RecallResponse.FromString(_WRITERS[False]((*_NO_HITS, *told, answer.seq, recalled.content_seq)))
+        create_times = [hit.memory.create_time for group in groups for hit in group]
+        for end, create_time in zip(ends, create_times, strict=True):
+            _AGE.pack_into(hits, end - _AGE.size, max(0.0, (answer.as_of - create_time) / SECONDS_A_DAY))
+    degraded = recalled.degraded and degradation_values(recalled.degraded)
+    told = intent_values(recalled.intent), receipt_values(answer.receipt()), degraded
+    sent, _ = written(encode((*_NO_HITS, *told, answer.seq, recalled.content_seq)), _TABLES[False])
+    rest = recall_pb2.RecallResponse.FromString(sent)
     if len(hits) + rest.ByteSize() > MAX_REPLY_BYTES:
         return _without_texts(hits, rest)
     return Spliced(hits, rest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -49,7 +50,6 @@ class Snapshot:
         self._halves = halves
         self._is_last = is_last
         self._opened = ExitStack()
-        self._tables: TableProject | None = None
         self._learning: StoredLearning | None = None
         self.seq, self.content_seq = view.seq, view.content_seq
         self.settings = view.settings
@@ -62,12 +62,10 @@ class Snapshot:
     def __exit__(self, *error: Any) -> bool | None:
         return self._opened.__exit__(*error)
 
-    @property
+    @cached_property
     def stored(self) -> TableProject:
         """The project's tables."""
-        if self._tables is None:
-            self._tables = self._opened.enter_context(self._projects.reading(self._view.number, self._view.seq))
-        return self._tables
+        return self._opened.enter_context(self._projects.reading(self._view.number, self._view.seq))
 
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
         """The candidates of each query."""

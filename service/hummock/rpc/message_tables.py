@@ -1,4 +1,4 @@
-"""Bytes of messages, written from values by the contract's descriptors in one call of a kernel.
+"""Tables by which a kernel writes messages from their values, made from the contract's descriptors.
 
 A message's values are a list of those of its fields, in the contract's order: a list for a repeated field and for a
 message, seconds since 1970 for a Timestamp, seconds for a Duration, None for what is not set. Values at the end may be
@@ -13,21 +13,9 @@ from typing import Any
 import numpy as np
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from msgspec.msgpack import Encoder
+from numpy.typing import NDArray
 
-from hummock_kernels.messages import (
-    DOUBLE,
-    INLINE,
-    MARKED,
-    MESSAGE,
-    MOST_GROWTH,
-    NUMBER,
-    ONE_OF,
-    SKIPPED,
-    SPAN,
-    TEXT,
-    TIME,
-    put_message,
-)
+from hummock_kernels.messages import DOUBLE, INLINE, MARKED, MESSAGE, NUMBER, ONE_OF, SKIPPED, SPAN, TEXT, TIME
 
 Layout = Sequence["str | tuple[str, Any] | Layout | Mapping[str, Layout]"]
 """The order of a message's values, if it is not the contract's: names of fields, and "" for a value that is not sent.
@@ -42,37 +30,32 @@ _KINDS = {FieldDescriptor.TYPE_DOUBLE: DOUBLE, FieldDescriptor.TYPE_STRING: TEXT
 _FIXED, _DELIMITED = 1, 2  # Wire types.
 
 _NO_LAYOUTS: Mapping[Any, Layout] = {}
-_encode = Encoder().encode
+
+encode = Encoder().encode
+"""Encodes values for `hummock_kernels.messages.written`."""
 
 
-class MessageBytes:
-    """Writes messages of one kind."""
+def table_of(kind: Descriptor, layouts: Mapping[Any, Layout] = _NO_LAYOUTS) -> NDArray[np.int64]:
+    """The kernel's table of a message; `layouts` are of messages by their descriptors, if not the contract's order."""
+    table = _Table(layouts)
+    table.add(kind)
+    return np.array(table.rows, np.int64)
 
-    def __init__(self, kind: Descriptor, layouts: Mapping[Any, Layout] = _NO_LAYOUTS) -> None:
-        """`layouts` are of messages by their descriptors; the others have the contract's order."""
+
+class _Table:
+    """Rows of messages, those of each one after the other."""
+
+    def __init__(self, layouts: Mapping[Any, Layout]) -> None:
         self._layouts = layouts
-        self._rows: list[tuple[int, ...]] = []
-        self._add(kind)
-        self._table = np.array(self._rows, np.int64)
+        self.rows: list[tuple[int, ...]] = []
 
-    def __call__(self, values: Sequence[Any]) -> bytes:
-        """The message of these values."""
-        return self.marked(values, 0)[0]
-
-    def marked(self, values: Sequence[Any], most: int) -> tuple[bytes, list[int]]:
-        """The message of these values, and the ends in it of the `most` MARKED numbers that it may have."""
-        data = np.frombuffer(_encode(values), np.uint8)
-        out, marks = np.empty(MOST_GROWTH * len(data), np.uint8), np.zeros(most + 1, np.int64)
-        length = put_message(data, self._table, out, marks)
-        return out[:length].tobytes(), marks[1 : marks[0] + 1].tolist()
-
-    def _add(self, of: Descriptor, layout: Layout | None = None) -> int:
+    def add(self, of: Descriptor, layout: Layout | None = None) -> int:
         """Adds the rows of a message, and returns the first."""
-        first = len(self._rows)
+        first = len(self.rows)
         fields = layout or self._layouts.get(of) or [field.name for field in of.fields]
-        self._rows += [()] * len(fields)
+        self.rows += [()] * len(fields)
         for row, field in enumerate(fields, first):
-            self._rows[row] = self._row(of, field)
+            self.rows[row] = self._row(of, field)
         return first
 
     def _row(self, of: Descriptor, field: Any) -> tuple[int, ...]:
@@ -80,9 +63,9 @@ class MessageBytes:
             case "":
                 return SKIPPED, 0, 0, 0, 0
             case list():
-                return INLINE, 0, 0, 0, self._add(of, field)
+                return INLINE, 0, 0, 0, self.add(of, field)
             case dict():
-                return ONE_OF, 0, 0, 0, self._add(of, [*field.items()])
+                return ONE_OF, 0, 0, 0, self.add(of, [*field.items()])
             case (str(name), more):
                 return self._field(of.fields_by_name[name], more)
             case _:
@@ -95,5 +78,5 @@ class MessageBytes:
             kind = _TIMES.get(message.full_name, MESSAGE)
         wire = _FIXED if kind in (DOUBLE, MARKED) else _DELIMITED * (kind != NUMBER)
         keeps_zero = field.is_repeated or field.has_presence or kind == MARKED
-        first = self._add(message, None if isinstance(more, int) else more) if kind == MESSAGE and message else 0
+        first = self.add(message, None if isinstance(more, int) else more) if kind == MESSAGE and message else 0
         return kind, field.number << 3 | wire, field.is_repeated, keeps_zero, first
