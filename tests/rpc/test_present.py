@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace as replace_field
 
 import pytest
 from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
+from hummock.core.learning import MAX_TURN, LearningSettings, TurnDecision, Usage
 from hummock.core.memory import Detail, DomainKnowledge, LearningRecord, MemoryKind, Payload
 from hummock.core.recall import RecallQuery
 from hummock.core.render import RenderQuery, SearchQuery
-from hummock.rpc import admin_service, memory_messages, project_service, recall_messages, render_messages, values
+from hummock.learning.inject import ScopeUsage, decide
+from hummock.rpc import (
+    admin_service,
+    learning_messages,
+    memory_messages,
+    project_service,
+    recall_messages,
+    render_messages,
+    values,
+)
 from hummock.rpc.admission import Load
+from hummock.rpc.status import to_bytes
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from tests.rpc import samples
 from tests.rpc.plain_replies import sent
@@ -122,6 +134,24 @@ def test_a_rendering_without_a_recall_has_no_intent_and_no_receipt() -> None:
         "required": ["id"],
         "properties": {"id": {"type": "string"}},
     }
+
+
+def test_a_turns_rows_are_those_of_its_decision() -> None:
+    rows = [
+        decided
+        for usage in (Usage(), Usage(frequency=3, last_sent_turn=0), Usage(frequency=300, last_sent_turn=MAX_TURN))
+        for decided in decide(ScopeUsage.of({"图鉴": usage, "b": usage}), ("图鉴",), 5, LearningSettings())
+    ]
+    query = RenderQuery(project="p", memory_ids=("a",))
+    decision = TurnDecision(enabled=True, injections=tuple(rows), dropped_count=2)
+    rendered = replace_field(samples.rendered(query), decision=decision)
+    sent = to_bytes(render_messages.turn_response("p", rendered))
+    reply = context_service_pb2.RenderTurnResponse.FromString(sent)
+    assert list(reply.decision.injections) == [learning_messages.injection(row) for row in rows]
+    assert (reply.decision.enabled, reply.decision.dropped_count) == (True, 2)
+    assert reply.rendering == render_messages.render_response("p", rendered)
+    without = to_bytes(render_messages.turn_response("p", samples.rendered(query)))
+    assert not context_service_pb2.RenderTurnResponse.FromString(without).HasField("decision")
 
 
 def test_a_search_result_keeps_its_facts() -> None:

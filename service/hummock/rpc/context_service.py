@@ -68,7 +68,7 @@ class ContextServicer(RecallServicer):
         query = render_query(request, call.deadline.until_s)
         return render_response(query.project, self._use_cases.render(query))
 
-    def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[pb.RenderTurnResponse]:
+    def RenderTurn(self, request: pb.RenderTurnRequest, call: CallContext) -> SecondHalf[Spliced]:
         """Writes a turn's prompt; what counts it waits for the disk."""
         query = turn_query(request, call.deadline.until_s)
         count = self._use_cases.render.prepare(query)

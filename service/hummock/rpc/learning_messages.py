@@ -95,34 +95,33 @@ def fork_of(request: pb.ReplayLearningRequest) -> SettingsChanges | None:
     return settings_changes(request.fork)
 
 
-def fill_decision(message: learning_pb2.TurnDecision, decision: TurnDecision) -> None:
-    """Put the decisions on a turn into a message."""
-    message.enabled = decision.enabled
-    message.dropped_count = decision.dropped_count
-    for row in decision.injections:
-        # Made where it belongs: a row that is made elsewhere is copied, in as much time as it takes to make.
-        _fill_injection(message.injections.add(), row)
+def decision_values(decision: TurnDecision) -> tuple[object, ...]:
+    """The decisions on a turn, as the values of their message."""
+    rows = [
+        (
+            row.memory_id,
+            (row.usage.frequency, None if row.usage.last_sent_turn == NEVER else row.usage.last_sent_turn),
+            row.probability,
+            row.status,
+            row.reason,
+            row.forced,
+        )
+        for row in decision.injections
+    ]
+    return decision.enabled, rows, decision.dropped_count
 
 
 def injection(row: Injection) -> learning_pb2.Injection:
     """A row of the injection table."""
-    message = learning_pb2.Injection()
-    _fill_injection(message, row)
-    return message
-
-
-def _fill_injection(message: learning_pb2.Injection, row: Injection) -> None:
-    # A turn has hundreds of rows, and each access to a field takes as long as all else here.
-    used, usage = row.usage, message.usage
-    usage.frequency = used.frequency
-    if used.last_sent_turn != NEVER:
-        usage.last_sent_turn = used.last_sent_turn
-    message.memory_id = row.memory_id
-    message.probability = row.probability
-    message.status = row.status  # type: ignore[assignment] # its numbers are those of the contract
-    message.reason = row.reason
-    if row.forced:
-        message.forced = True
+    used = row.usage
+    return learning_pb2.Injection(
+        memory_id=row.memory_id,
+        usage=learning_pb2.EntryUsage(frequency=used.frequency, last_sent_turn=_known(used.last_sent_turn)),
+        probability=row.probability,
+        status=learning_pb2.InjectionStatus.ValueType(row.status),
+        reason=row.reason,
+        forced=row.forced,
+    )
 
 
 def state(learning: LearningState) -> learning_service_pb2.LearningState:

@@ -23,8 +23,10 @@ from hummock.core.render import (
 from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
-from hummock.rpc.learning_messages import fill_decision
+from hummock.rpc.learning_messages import decision_values
+from hummock.rpc.message_bytes import MessageBytes
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
+from hummock.rpc.status import Spliced
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
 from hummock_client.v1 import context_service_pb2 as pb
@@ -34,6 +36,8 @@ _READ_TOOL: Final = {
     pb.READ_TOOL_UNSPECIFIED: READ_TOOLS[0],
     **{pb.ReadTool.Value(f"READ_TOOL_{name.upper()}"): name for name in READ_TOOLS},
 }
+
+_TURN: Final = MessageBytes(pb.RenderTurnResponse.DESCRIPTOR)
 
 
 def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> RenderQuery:
@@ -124,12 +128,11 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
     return reply
 
 
-def turn_response(project: str, rendered: Rendered) -> pb.RenderTurnResponse:
+def turn_response(project: str, rendered: Rendered) -> Spliced:
     """A turn's prompt of this project, counted."""
-    reply = pb.RenderTurnResponse(rendering=render_response(project, rendered))
-    if rendered.decision is not None:
-        fill_decision(reply.decision, rendered.decision)
-    return reply
+    decision = rendered.decision and decision_values(rendered.decision)
+    rest = pb.RenderTurnResponse(rendering=render_response(project, rendered))
+    return Spliced(_TURN((None, decision)), rest)
 
 
 def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
