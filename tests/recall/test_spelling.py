@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import Candidates, CorrectionScores, Spelling
 from hummock.recall.query_features import CorrectedWord
 from hummock.recall.spelling import BEHIND, corrections, find_corrections, own_words, with_corrections, with_spelling
+from hummock.text.question import Question
 from tests.recall.candidates import candidates, features
 from tests.render.samples import note
 
@@ -88,5 +89,6 @@ class Holders:
 def test_nothing_is_looked_up_for_what_cannot_be_meant() -> None:
     project, asked = Holders("harbour", "还款"), features(terms=("harbour", "还款", "20"))
     asked = replace(asked, words=asked.terms)
-    assert find_corrections(asked, "harbour 还款 20", project) == ()  # type: ignore[arg-type] # all that is asked of it
+    question = Question("harbour 还款 20")
+    assert find_corrections(asked, question, project) == ()  # type: ignore[arg-type] # all that is asked of it
     assert project.asked == [asked.terms]

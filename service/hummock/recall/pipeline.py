@@ -224,7 +224,7 @@ class Recall:
         features = query_features(query, question, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
         if looks_up_words(plan):
-            features = with_spelling(features, find_corrections(features, query.text, project))
+            features = with_spelling(features, find_corrections(features, question, project))
         if len(features.tokens) and not budget.fits(_LATE, _LATE, _search_cost(plan, GATHER_ALL), *_TO_FINISH):
             features = replace(features, tokens=space.no_tokens(), bridge_tokens=space.no_tokens())
         return plan, features, degraded

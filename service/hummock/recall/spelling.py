@@ -20,7 +20,7 @@ from hummock.recall.query_features import MAX_TERMS, CorrectedWord, QueryFeature
 from hummock.text.analyzer import TOKEN, first_terms, pairs, query_terms
 from hummock.text.keywords import content_weights, pieces
 from hummock.text.normalise import is_han, nfkc, simplified
-from hummock.text.question import question_of
+from hummock.text.question import Question, question_of
 from hummock.text.spelling import (
     LEAST_FOR_ALL,
     MOST_SYLLABLES,
@@ -53,16 +53,16 @@ _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
 
 
-def find_corrections(features: QueryFeatures, text: str, project: Snapshot) -> tuple[CorrectedWord, ...]:
+def find_corrections(features: QueryFeatures, question: Question, project: Snapshot) -> tuple[CorrectedWord, ...]:
     """Corrections of the query's words that no memory of the project holds.
 
     Args:
         features: The query's.
-        text: The query as it was written.
+        question: The query's text.
         project: Where they are looked for.
     """
     unheld = {features.terms[place]: place for place in project.unheld(features.terms)}
-    return tuple(_Lookup(project, features, unheld).all(text)) if unheld else ()
+    return tuple(_Lookup(project, features, unheld).all(question)) if unheld else ()
 
 
 class _Lookup:
@@ -74,14 +74,14 @@ class _Lookup:
         self._features = features
         self._unheld = unheld
 
-    def all(self, text: str) -> Iterator[CorrectedWord]:
+    def all(self, question: Question) -> Iterator[CorrectedWord]:
         """Yield corrections, pinyin first: a word in pinyin is no misspelling."""
         latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
         in_pinyin = list(self._typed(latin)) if latin else []
         yield from in_pinyin
         # Only with an unknown pair of characters; a known pair may span two words.
         if any(map(is_han, self._unheld)):
-            yield from self._read(text)
+            yield from self._read(question)
         taken = {place for meant in in_pinyin for place in meant.places}
         misspelt = [place for place in latin if place not in taken]
         if len(misspelt) <= MOST_MISSPELT:
@@ -121,9 +121,9 @@ class _Lookup:
         for word in sorted(words, key=lambda each: (-words[each], each))[:MOST_MEANT]:
             yield CorrectedWord(asked=asked, word=word, terms=tuple(query_terms(word)), places=tuple(places))
 
-    def _read(self, text: str) -> Iterator[CorrectedWord]:
+    def _read(self, question: Question) -> Iterator[CorrectedWord]:
         """Pinyin that memories hold for short Chinese words that none holds."""
-        readings = {word: _terms_of(readings_of(word)) for word in self._unheld_words(text)}
+        readings = {word: _terms_of(readings_of(word)) for word in self._unheld_words(question)}
         held = self._held([term for forms in readings.values() for term in forms])
         for word, forms in readings.items():
             places = tuple([self._unheld[term] for term in dict.fromkeys(pairs(word))])
@@ -131,9 +131,9 @@ class _Lookup:
                 if term in held:
                     yield CorrectedWord(asked=word, word=forms[term], terms=(term,), places=places)
 
-    def _unheld_words(self, text: str) -> Iterator[str]:
+    def _unheld_words(self, question: Question) -> Iterator[str]:
         """Yield Chinese words of the text of which no memory holds a pair of characters."""
-        for token in TOKEN.finditer(question_of(text).simplified):
+        for token in TOKEN.finditer(question.simplified):
             for word in pieces(token["cjk"]) if token["cjk"] else ():
                 if len(word) > 1 and self._unheld.keys() >= set(pairs(word)):
                     yield word
