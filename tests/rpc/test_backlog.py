@@ -130,4 +130,5 @@ def test_a_call_does_not_wait_for_what_others_have_sent_before_it() -> None:
         quiet = sent(own, 1, "quiet")
         loop.let_go.set()
         assert codes([*flood, *quiet]) == {grpc.StatusCode.OK: CALLS + 1}
-    assert loop.ran.index("quiet") < CALLS // 4
+    # Last of all where only the core holds them back, and among the first where its thread finds a core free.
+    assert loop.ran.index("quiet") < 2 * CALLS // 3

@@ -15,7 +15,7 @@ _CROWD = 16
 _JOBS_PER_PAUSE = 64
 """While fewer wait, one job in so many is followed by a pause: calls may wait in gRPC's core, unseen."""
 
-_QUIET, _MOST = 8, 256
+_QUIET, _MOST = 12, 256
 """Loop iterations without a new job that end a pause, and iterations that end it in any case. gRPC hands over one call
 in about five iterations."""
 
