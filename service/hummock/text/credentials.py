@@ -96,8 +96,12 @@ _NAME: Final = (
     r"|private[_-]?key|account[_-]?key|credential|密码|口令|密钥|令牌)"
     r"(?:[_.-]?(?:access|secret|key|base|token|value|string|plain|prod|dev|test|\d{1,2})){0,3}"
 )
-# The last letters before "key" in a name that ends in it, as small letters of all that ignoring case takes for them.
-_KEY_ENDS: Final = tuple(f"{last}{joint}key" for last in "iı\u0307sſhet" for joint in ("", "_", "-"))
+# The ends of names of keys, with all that ignoring case takes for an i or an s, in small letters.
+_KEY_ENDS: Final = tuple(
+    f"{end}{joint}key"
+    for end in ("pi", "pı", "pi\u0307", "ss", "sſ", "ſs", "ſſ", "th", "te", "nt")
+    for joint in ("", "_", "-")
+)
 _SAID_HINTS: Final = (
     "pass",
     "pwd",
