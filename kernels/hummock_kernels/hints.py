@@ -43,8 +43,8 @@ def words_in(text: Words, letters: Words, ends: Indices, buckets: Indices) -> In
     """
     found = np.zeros(ends.shape[0] - 1, np.uint8)
     for at in range(text.shape[0]):
-        second = text[at + 1] if at + 1 < text.shape[0] else np.uint32(NO_LETTER)
-        for bucket in (_bucket(text[at], np.uint32(NO_LETTER)), _bucket(text[at], second)):
+        second = int(text[at + 1]) if at + 1 < text.shape[0] else NO_LETTER
+        for bucket in (_bucket(text[at], NO_LETTER), _bucket(text[at], second)):
             for word in range(buckets[bucket], buckets[bucket + 1]):
                 if found[word] == 0 and _begins(text, at, letters, ends[word], ends[word + 1]):
                     found[word] = 1
