@@ -24,20 +24,21 @@ from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, Prompt
 from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
 from hummock.rpc.learning_messages import decision_values
-from hummock.rpc.message_bytes import MessageBytes
+from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
 from hummock.rpc.status import Spliced
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_kernels.messages import written
 
 _READ_TOOL: Final = {
     pb.READ_TOOL_UNSPECIFIED: READ_TOOLS[0],
     **{pb.ReadTool.Value(f"READ_TOOL_{name.upper()}"): name for name in READ_TOOLS},
 }
 
-_TURN: Final = MessageBytes(pb.RenderTurnResponse.DESCRIPTOR)
+_TURN: Final = table_of(pb.RenderTurnResponse.DESCRIPTOR)
 
 
 def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> RenderQuery:
@@ -132,7 +133,8 @@ def turn_response(project: str, rendered: Rendered) -> Spliced:
     """A turn's prompt of this project, counted."""
     decision = rendered.decision and decision_values(rendered.decision)
     rest = pb.RenderTurnResponse(rendering=render_response(project, rendered))
-    return Spliced(_TURN((None, decision)), rest)
+    sent, _ = written(encode((None, decision)), _TURN)
+    return Spliced(sent, rest)
 
 
 def _parse_recall(request: pb.RenderRequest, until_s: float | None) -> RecallQuery:
