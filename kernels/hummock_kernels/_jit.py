@@ -121,18 +121,19 @@ def cache_directory() -> Path | None:
     return Path(_settings.CACHE_DIR) if _HAS_CACHE and IS_COMPILED else None
 
 
-def kernel(signature: Any, fastmath: frozenset[str] = frozenset()) -> Callable[[F], F]:
+def kernel(signature: Any, fastmath: frozenset[str] = frozenset(), *, is_brief: bool = False) -> Callable[[F], F]:
     """Compile a function for one explicit signature, now or from the cache, and register it under its name.
 
     Args:
         signature: A Numba signature of `_types`; other argument types raise TypeError at the call.
         fastmath: LLVM's flags; stated at each kernel that needs any.
+        is_brief: Keeps the GIL: of some microseconds of work the hand-over to a waiting thread takes more.
     """
 
     def compile_now(function: F) -> F:
-        compiled = numba.njit(signature, nogil=True, cache=_HAS_CACHE, error_model="numpy", fastmath=set(fastmath))(
-            function
-        )
+        compiled = numba.njit(
+            signature, nogil=not is_brief, cache=_HAS_CACHE, error_model="numpy", fastmath=set(fastmath)
+        )(function)
         KERNELS[function.__name__] = compiled
         return cast(F, compiled)
 

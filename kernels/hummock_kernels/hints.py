@@ -31,7 +31,7 @@ def _begins(text: Words, at: int, letters: Words, start: int, end: int) -> bool:
     return same == end - start
 
 
-@kernel(OUT_I64_1D(U32_1D, U32_1D, I64_1D, I64_1D))
+@kernel(OUT_I64_1D(U32_1D, U32_1D, I64_1D, I64_1D), is_brief=True)
 def words_in(text: Words, letters: Words, ends: Indices, buckets: Indices) -> Indices:
     """The numbers of the words that are in a text, ascending.
 
