@@ -19,8 +19,8 @@ KIND, TAG, IS_MANY, KEEPS_ZERO, FIRST = range(5)
 LAST_MICROSECOND = 253_402_300_799_999_999
 """The last microsecond of the year 9999, and of a Timestamp."""
 
-MOST_GROWTH = 10
-"""Bytes of a message for each byte of its values, at most: an integer of one becomes a double behind its tag."""
+MOST_GROWTH = 12
+"""Bytes of a message for each byte of its values, at most: a negative integer of one takes ten behind a tag of two."""
 
 _NIL, _INTEGER, _FLOAT, _BYTES, _LIST = range(5)
 
@@ -45,6 +45,8 @@ def _value(data: Flags, at: int) -> tuple[int, int, int]:
         return _BYTES, first & 31, at + 1
     if first == 0xC0:
         return _NIL, 0, at + 1
+    if first >= 0xE0:
+        return _INTEGER, first - 256, at + 1
     if first < 0xC4:
         return _INTEGER, first - 0xC2, at + 1
     if first < 0xC7:
@@ -60,6 +62,8 @@ def _value(data: Flags, at: int) -> tuple[int, int, int]:
     number = 0
     for place in range(at + 1, at + 1 + width):
         number = number << 8 | int(np.int64(data[place]))
+    if 0xD0 <= first < 0xD3 and number >> 8 * width - 1:
+        number -= 1 << 8 * width
     return what, number, at + 1 + width
 
 
@@ -140,7 +144,7 @@ def put_message(data: Flags, table: Indices, out: Flags, marks: Indices) -> int:
     """Write a message, and return its length.
 
     Args:
-        data: The list of its values in MessagePack, with numbers below 2**63 and no maps.
+        data: The list of its values in MessagePack, with numbers of 64 bits with a sign and no maps.
         table: (n, 5) rows of `KIND` to `FIRST`; those of a message follow one another, those of this one come first.
         out: Room for MOST_GROWTH times the bytes of `data`.
         marks: 0, and room for the end of each MARKED number in `out`; gets their count and these ends.

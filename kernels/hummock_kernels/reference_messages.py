@@ -37,6 +37,8 @@ def _decoded(data: bytes, at: int) -> tuple[Any, int]:
     first = data[at]
     if first < 0x80:
         return first, at + 1
+    if first >= 0xE0:
+        return first - 256, at + 1
     if 0xC0 <= first <= 0xC3:
         return {0xC0: None, 0xC2: False, 0xC3: True}[first], at + 1
     if first in _NUMBERS:

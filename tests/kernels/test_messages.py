@@ -29,11 +29,11 @@ WIRE = {NUMBER: 0, DOUBLE: 1, MARKED: 1}
 FLOATS = st.sampled_from([0.0, -0.0, 1.5, float("inf")]) | st.floats(-1e9, 1e9)
 SIZES = st.sampled_from([0, 1, 31, 32, 127, 128, 255, 256, 16_384, 70_000])
 VALUES = {
-    SKIPPED: st.binary(max_size=40) | FLOATS | st.integers(0, 2**40) | st.none(),
-    NUMBER: st.booleans() | st.integers(0, 2**63 - 1) | st.integers(0, 300),
+    SKIPPED: st.binary(max_size=40) | FLOATS | st.integers(-(2**40), 2**40) | st.none(),
+    NUMBER: st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.integers(-300, 300),
     TEXT: st.text(max_size=40) | SIZES.map(lambda size: "x" * size),
     HEX: st.binary(max_size=20),
-    DOUBLE: FLOATS | st.integers(0, 9),
+    DOUBLE: FLOATS | st.integers(-300, 300),
     MARKED: FLOATS,
     TIME: st.floats(-6e10, 2.6e11) | st.sampled_from([0.0, 1.0, 253_402_300_799.9999999]),
     SPAN: st.floats(0, 1e6) | st.just(0.25),
