@@ -205,7 +205,7 @@ class Rules:
         *,
         words: Iterable[str] = (),
         hint: str,
-        hint_characters: Iterable[str],
+        hint_parts: Iterable[str],
         before: str = "",
         after: str = "",
         lean: Lean | None = None,
@@ -216,15 +216,15 @@ class Rules:
             rules: Forms of words.
             words: English words in small letters; no rule matches a text without one of them and without the hint.
             hint: A pattern for small letters, where a word says too little.
-            hint_characters: Characters of which each match of the hint has one; most texts have none.
+            hint_parts: Characters or words, as `hints_of` gives them, of which each match of the hint has one.
             before: What must stand before each match (an assertion of width 0).
             after: What must stand behind it.
             lean: Looks for what counts from a match.
         """
-        self.hints = frozenset((*words, *hint_characters))
+        self.hints = frozenset((*words, *hint_parts))
         self._rules = rules
         self._words = frozenset(words)
-        self._hint = re.compile(hint)
+        self._hint = re.compile(hint, re.IGNORECASE)
         self._before = before
         self._after = after
         self._lean = lean

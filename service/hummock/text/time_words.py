@@ -48,7 +48,7 @@ DIGITS: Final = Rules(
         Rule(rf"{_YEAR}-(?P<month>1[0-2]|0[1-9])", _written_month),
     ],
     hint=r"(?:19|20)\d\d[-/.]",
-    hint_characters="12",
+    hint_parts="12",
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
 )

@@ -209,6 +209,12 @@ _BESIDE: Final = re.compile(
 _UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
 _IN = r"(?:in|since|during|until|before|after|from|by|around)"
 
+# Most texts have the verb.
+_MAY_AS_A_MONTH = (
+    r"(?:\d(?:st|nd|rd|th)?|(?:in|since|during|until|before|after|from|by|around|this|last|on|of|the|early|mid|late))"
+    r"[ -]may\b|(?<![a-z0-9])may\b\.?,? (?:of |the )?(?:\d|last|this|next)"
+)
+
 ENGLISH: Final = Rules(
     [
         Rule(rf"(?P<name>{any_of(_DAYS)}){_MAYBE_PART}", _named_day),
@@ -257,12 +263,12 @@ ENGLISH: Final = Rules(
     ],
     words=(
         *(each for word in (*_UNITS, *_SEASONS) for each in (word, f"{word}s", f"{word}time")),
-        *(*_HOURS, *_MONTHS, *_WEEKDAYS, "yesterday", "today", "tomorrow", "tonight", "weekend", "fortnight"),
-        *("recently", "lately", "now"),
+        *(*_HOURS, *(name for name in _MONTHS if name != "may"), *_WEEKDAYS, "recently", "lately"),
+        *("yesterday", "today", "tomorrow", "tonight", "weekend", "fortnight"),
         *(max(re.findall("[a-z]+", name), key=len) for name in ENGLISH_HOLIDAYS),
     ),
-    hint=r"(?<=[a-z][ -])(?:19|20)\d\d",
-    hint_characters="12",
+    hint=rf"(?<=[a-z][ -])(?:19|20)\d\d|just now|{_MAY_AS_A_MONTH}",
+    hint_parts=("1", "2", "now", "may"),
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,
     lean=_leaning,

@@ -298,6 +298,6 @@ CHINESE: Final = Rules(
         Rule(r"刚才|刚刚", time_rules.just_now),
     ],
     hint=_HINT,
-    hint_characters=_HINT_CHARACTERS,
+    hint_parts=_HINT_CHARACTERS,
     lean=_leaning,
 )
