@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from hummock.core.recall import RecallQuery
 from hummock.recall.cache import Answer
 from hummock.rpc import admission, listening
 from hummock.rpc.listening import CALLS_OF_CONNECTION
+from hummock.rpc.loop_executor import LoopExecutor
 from hummock_client.v1 import recall_pb2
 from tests.rpc.edge import edge_on_a_thread, use_cases
 from tests.rpc.samples import fresh, recalled
@@ -28,6 +30,7 @@ CALLS = 600
 CONNECTIONS = 6
 UNREAD_CALLS, UNREAD_CALLS_MOST = 256, 384
 PATIENCE_S = 60
+NEW_CALLS, ITERATIONS_A_CALL = 10, 5
 
 
 @pytest.fixture(autouse=True)
@@ -41,12 +44,10 @@ def no_wait_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
 class BusyLoop:
     """A recall that keeps the event loop until it is let go, where the question says so."""
 
-    ran: list[str] = field(default_factory=list)
     kept: threading.Event = field(default_factory=threading.Event)
     let_go: threading.Event = field(default_factory=threading.Event)
 
     def inline(self, query: RecallQuery) -> Answer:
-        self.ran.append(query.text)
         if query.text == "keep":
             self.kept.set()
             assert self.let_go.wait(PATIENCE_S)
@@ -122,13 +123,25 @@ def test_calls_of_one_connection_wait_at_their_caller() -> None:
         assert codes(calls) == {grpc.StatusCode.OK: CALLS}
 
 
-def test_a_call_does_not_wait_for_what_others_have_sent_before_it() -> None:
-    with busy() as (address, loop), ExitStack() as stack:
-        flood = [call for channel in connections(stack, address) for call in sent(channel, CALLS // CONNECTIONS)]
-        own = connections(stack, address)[0]
-        grpc.channel_ready_future(own).result(PATIENCE_S)
-        quiet = sent(own, 1, "quiet")
-        loop.let_go.set()
-        assert codes([*flood, *quiet]) == {grpc.StatusCode.OK: CALLS + 1}
-    # Last of all where only the core holds them back, and among the first where its thread finds a core free.
-    assert loop.ran.index("quiet") < 2 * CALLS // 3
+def test_calls_that_come_one_by_one_are_let_in_before_the_next_job_of_a_crowd() -> None:
+    """GRPC hands over a call in some iterations; what waits in its core stands in no fair queue."""
+
+    async def crowd() -> list[int]:
+        loop, executor = asyncio.get_running_loop(), LoopExecutor()
+        came, seen = 0, list[int]()
+
+        def come(iterations: int) -> None:
+            nonlocal came
+            if iterations:
+                loop.call_soon(come, iterations - 1)
+            elif came < NEW_CALLS:
+                came += 1
+                executor.submit(int)
+                loop.call_soon(come, ITERATIONS_A_CALL - 1)
+
+        jobs = [executor.submit(lambda: seen.append(came)) for _ in range(32)]
+        come(ITERATIONS_A_CALL)
+        await asyncio.gather(*map(asyncio.wrap_future, jobs))
+        return seen
+
+    assert asyncio.run(crowd())[1:] == [NEW_CALLS] * 31
