@@ -342,7 +342,7 @@ def test_a_text_without_the_hint_speaks_of_no_time(text: str) -> None:
         for number, pattern in enumerate(rules.compiled[1])
     ]
     + [
-        # Of the months it alone has no hint of its own, since most texts have the verb.
+        # "may" is the only month that is no hint by itself, since most texts have the verb.
         pytest.param(ENGLISH, re.compile(pattern.pattern.replace(any_of(_MONTHS), "may")), id=f"may-{number}")
         for number, pattern in enumerate(ENGLISH.compiled[1])
         if any_of(_MONTHS) in pattern.pattern

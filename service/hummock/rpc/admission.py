@@ -253,7 +253,7 @@ class AdmissionQueue:
         longest = self._turns.longest()
         if longest is not None:
             project, caller, newest = longest
-            # Of two callers of one project the longer queue gives way, else of two projects.
+            # The longer queue gives way: of two callers where they ask the same project, otherwise of the two projects.
             whose = (project, caller) if project == job.project else (project, None)
             mine = (job.project, job.caller if project == job.project else None)
             if self._turns.length(*whose) > self._turns.length(*mine) + 1 and not newest.is_patient:

@@ -39,4 +39,4 @@ def _bucket(word: str) -> int:
 
 def codes(text: str) -> NDArray[np.uint32]:
     """The code points of a text, (n,) uint32."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32, copy=False)
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")

@@ -209,7 +209,7 @@ _BESIDE: Final = re.compile(
 _UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
 _IN = r"(?:in|since|during|until|before|after|from|by|around)"
 
-# Most texts have the verb.
+# The verb "may" stands in most texts: it counts only with what makes it a month.
 _MAY_AS_A_MONTH = (
     r"(?:\d(?:st|nd|rd|th)?|(?:in|since|during|until|before|after|from|by|around|this|last|on|of|the|early|mid|late))"
     r"[ -]may\b|(?<![a-z0-9])may\b\.?,? (?:of |the )?(?:\d|last|this|next)"
