@@ -19,6 +19,8 @@ from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
+import grpc
+
 from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import learning_service_pb2 as learning
@@ -141,7 +143,11 @@ def run(
                 figures.slowest_start_s = max(figures.slowest_start_s, time.monotonic() - began)
                 if figures.lives:
                     figures.lost += [one.project for one in clients if not one.is_whole(stubs)]
-                _live(process, stubs, clients, figures, data / "data.mdb", rounds, turns)
+                try:
+                    _live(process, stubs, clients, figures, data / "data.mdb", rounds, turns)
+                except grpc.RpcError:
+                    print(Path(log.name).read_text(), file=sys.stderr)
+                    raise
                 figures.lives += 1
                 if figures.lives % 2:
                     process.popen.terminate()

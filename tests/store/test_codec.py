@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
@@ -71,7 +72,23 @@ def test_every_detail_survives_encoding(entry: Entry) -> None:
 
 def read(value: bytes) -> object:
     """Decoded value as it is on disk, without the names of types and fields."""
-    return msgspec.msgpack.decode(value)
+    return msgspec.msgpack.Decoder().decode(value)
+
+
+class Described(msgspec.Struct):
+    value: int
+
+
+def test_a_type_is_described_before_two_threads_can_convert_to_it() -> None:
+    """S4-02."""
+    codec, ran = record_codec.Fields(Described), set[str]()
+    sys.setprofile(lambda frame, event, arg: ran.add(frame.f_code.co_filename))
+    try:
+        converted = codec.value([1])
+    finally:
+        sys.setprofile(None)
+    assert converted == Described(1)
+    assert not [file for file in ran if "msgspec" in file]  # those that describe are in Python
 
 
 def test_a_memory_lies_as_the_array_of_its_fields() -> None:
@@ -165,7 +182,7 @@ def test_learning_of_another_version_can_be_read() -> None:
 def test_what_is_part_of_a_reply_lies_there_by_its_names(value: msgspec.Struct) -> None:
     """Replies of before an upgrade are answered after it."""
     kept = read(record_codec.encode(value))
-    assert kept == msgspec.json.decode(msgspec.json.encode(value))
+    assert kept == msgspec.json.Decoder().decode(msgspec.json.encode(value))
     assert isinstance(kept, dict)
 
 

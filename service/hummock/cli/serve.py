@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import json
 import logging
@@ -100,6 +101,7 @@ def serve(
     if console and settings.console_port is None:
         settings = settings.model_copy(update={"console_port": CONSOLE_PORT})
     set_level = _configure_logs(settings.log_level, as_json=settings.log_json)
+    faulthandler.enable(2)  # stderr: a crash of native code leaves the stacks of all threads, without any values
 
     def again() -> Settings | None:
         try:

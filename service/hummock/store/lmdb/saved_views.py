@@ -37,6 +37,8 @@ _OURS = re.compile(rf"(?P<number>[0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{{{_DIGITS}}})
 
 _log = logging.getLogger(__name__)
 
+_decode_saved = msgspec.msgpack.Decoder(SavedView).decode
+
 
 class SavedViewFiles:
     """The `SavedViews` of a data directory. Thread-safe, but only one thread may save at a time."""
@@ -180,6 +182,6 @@ def _key(number: int) -> bytes:
 def _decoded(value: bytes) -> SavedView | None:
     """The decoded record; None if another version wrote it, whose files are not read."""
     try:
-        return msgspec.msgpack.decode(value, type=SavedView)
+        return _decode_saved(value)
     except msgspec.MsgspecError:
         return None

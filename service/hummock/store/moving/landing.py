@@ -31,6 +31,9 @@ class CopyNote(msgspec.Struct, array_like=True, frozen=True):
     source: str  # Source store, for messages.
 
 
+_decode_note = msgspec.msgpack.Decoder(CopyNote).decode
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
     """An existing project of the target."""
@@ -190,7 +193,7 @@ def said(engine: Engine) -> Iterator[None]:
 
 def _standing(moment: Moment, number: int, record: record_codec.ProjectRecord) -> Standing:
     value = moment.get("meta", keys.copied_key(number))
-    note = None if value is None else msgspec.msgpack.decode(value, type=CopyNote)
+    note = None if value is None else _decode_note(value)
     return Standing(number=number, seq=record.seq, create_time=record.create_time, note=note)
 
 

@@ -6,7 +6,8 @@ older records can be read, and older versions skip unknown fields.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Generic, TypeGuard, TypeVar
 
 import msgspec
@@ -102,6 +103,15 @@ decode_array = msgspec.msgpack.Decoder(list[Any]).decode
 Value = TypeVar("Value", bound=msgspec.Struct)
 
 
+def converter(kind: type[Value]) -> Callable[[object], Value]:
+    """Return `msgspec.convert` to this type, which is described at once.
+
+    msgspec describes a type when it first decodes it, and two threads that do so together crash the process.
+    """
+    msgspec.msgpack.Decoder(kind)
+    return partial(msgspec.convert, type=kind)  # noqa: TID251
+
+
 class Fields(Generic[Value]):
     """Converts values of one type to arrays of their field values.
 
@@ -112,6 +122,7 @@ class Fields(Generic[Value]):
     def __init__(self, kind: type[Value], *, but_for: str = "") -> None:
         """`but_for` is a field to leave out."""
         self.kind = kind
+        self._convert = converter(kind)
         self._left_out = [place for place, name in enumerate(kind.__struct_fields__) if name == but_for]
         self._names = [name for name in kind.__struct_fields__ if name != but_for]
         self._parts = {self._names.index(one.name): Fields(one.type) for one in fields(kind) if _has_names(one.type)}
@@ -127,7 +138,7 @@ class Fields(Generic[Value]):
 
     def value(self, values: Sequence[Any], **left_out: object) -> Value:
         """Inverse of `values`; missing values at the end get their defaults, surplus ones are skipped."""
-        return msgspec.convert(self._named(values) | left_out, self.kind)
+        return self._convert(self._named(values) | left_out)
 
     def _named(self, values: Sequence[Any]) -> dict[str, Any]:
         named = dict(zip(self._names, values, strict=False))
@@ -142,6 +153,8 @@ def _has_names(kind: object) -> TypeGuard[type[msgspec.Struct]]:
     return isinstance(kind, type) and issubclass(kind, msgspec.Struct) and not kind.__struct_config__.array_like
 
 
+_to_memory = converter(Memory)
+_to_settings = converter(ProjectSettings)
 decode_schema = msgspec.msgpack.Decoder(SchemaRecord).decode
 decode_directory = msgspec.msgpack.Decoder(DirectoryRecord).decode
 decode_reanalysed = msgspec.msgpack.Decoder(Reanalysed).decode
@@ -188,7 +201,7 @@ def memory_of(value: bytes, payload: bytes | None) -> Memory:
 
 def _memory(values: list[Any], payload: Payload | None) -> Memory:
     index = values[_INDEX:_INDEX_END]
-    return msgspec.convert([*values[:_INDEX], index, *values[_INDEX_END:_NOTED], payload, *values[_LATER:]], Memory)
+    return _to_memory([*values[:_INDEX], index, *values[_INDEX_END:_NOTED], payload, *values[_LATER:]])
 
 
 _ORIGINS = {int(origin): origin for origin in Origin}
@@ -268,7 +281,7 @@ def unpack(value: bytes) -> ProjectSettings:
     for place, known in _POLICIES.items():
         if len(values) > place and values[place] and values[place][0] not in known:
             values[place] = []
-    return msgspec.convert(values, ProjectSettings)
+    return _to_settings(values)
 
 
 def _skip_unknown(preset: list[Any]) -> None:

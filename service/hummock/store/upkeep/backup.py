@@ -59,6 +59,9 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     projects: tuple[ProjectDigest, ...]  # Digest of each project.
 
 
+_decode_manifest = msgspec.json.Decoder(Manifest).decode
+
+
 class Made(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a backup: its name and statistics."""
 
@@ -89,7 +92,7 @@ class Backups:
             raise BackupDamaged(self.directory, f"there is no backup {name}") from error
         if not name.endswith(sha256(content).hexdigest()[:_NAME_DIGITS]):
             raise BackupDamaged(self.directory, f"the manifest of {name} was altered")
-        return msgspec.json.decode(content, type=Manifest)
+        return _decode_manifest(content)
 
     def block(self, digest: str) -> bytes:
         """A block. Raises: BackupDamaged: it is missing or changed."""
@@ -212,6 +215,9 @@ class KnownBackup:
         return not manifests.is_dir() or (manifests / f"{self.name}.json").is_file()
 
 
+_decode_notes = msgspec.json.Decoder(tuple[KnownBackup, ...]).decode
+
+
 def known_backups(data: Path) -> tuple[KnownBackup, ...]:
     """Recorded backups that may still exist, the oldest first."""
     return tuple(known for known in _read(data) if known.may_exist)
@@ -232,7 +238,7 @@ def forget_backups(data: Path, directory: str, names: Collection[str]) -> None:
 
 def _read(data: Path) -> tuple[KnownBackup, ...]:
     try:
-        return msgspec.json.decode((data / _NOTES).read_bytes(), type=tuple[KnownBackup, ...])
+        return _decode_notes((data / _NOTES).read_bytes())
     except FileNotFoundError:
         return ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 
 import msgspec
 
@@ -12,10 +13,16 @@ from hummock.store.limits import StoreLimits
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import Tables, Transaction
 
+# msgspec describes a type when it first decodes it, and two threads that do so together crash the process. Other types
+# are described at import, by a decoder or `record_codec.converter`; those of replies belong to their writers.
+_describing = threading.Lock()
+
 
 def written(record: record_codec.RequestRecord, reply_type: type[Reply]) -> Written[Reply]:
     """The write of a stored reply, marked as a repeat."""
-    return Written(seq=record.seq, reply=msgspec.msgpack.decode(record.reply, type=reply_type), is_repeat=True)
+    with _describing:
+        reply = msgspec.msgpack.decode(record.reply, type=reply_type)  # noqa: TID251
+    return Written(seq=record.seq, reply=reply, is_repeat=True)
 
 
 def earlier(

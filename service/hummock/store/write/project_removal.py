@@ -38,6 +38,9 @@ class _Reached(msgspec.Struct, array_like=True, frozen=True):
     clock: bytes
 
 
+_decode_reached = msgspec.msgpack.Decoder(_Reached).decode
+
+
 def remove_project(
     engine: Engine, txn: Transaction, number: int, record: record_codec.ProjectRecord
 ) -> tuple[int, DeletedProject]:
@@ -64,7 +67,7 @@ def first_record(
     value = txn.get(_reached_key(record.name), db=tables.meta)
     if value is None:
         return record
-    reached = msgspec.msgpack.decode(value, type=_Reached)
+    reached = _decode_reached(value)
     if reached.clock:
         key = clock_key(number)
         txn.put(key, integrity.seal(key, reached.clock), db=tables.session_order)
