@@ -41,7 +41,7 @@ from hummock.models.fusion import derive
 if TYPE_CHECKING:
     import onnx
 
-TINY = "tiny"
+TINY, TINY_FLOAT = "tiny", "tiny-float"
 TINY_RERANKER = "tiny-reranker"
 
 _DIM = 64
@@ -61,21 +61,25 @@ _LIVELY = 0.2
 _HAN = range(0x4E00, 0xA000)
 
 
-def build_tiny(models_directory: Path) -> ModelDescription:
+def build_tiny(models_directory: Path, *, is_int8: bool = True) -> ModelDescription:
     """Return the toy model in `<models directory>/tiny`, built if missing; the same on every run.
+
+    Products in int8 differ between processors: those without VNNI cut off large sums. With `is_int8` false the weights
+    are float32 and vectors differ in their last digits only; that model is `tiny-float`.
 
     Raises:
         ConverterMissing: The extra `convert` is not installed.
         ModelFileAltered: It is there, but its files are not those that were built.
         ModelsDirectoryUnusable: Nothing can be written there.
     """
-    there = _there(models_directory, TINY)
+    name = TINY if is_int8 else TINY_FLOAT
+    there = _there(models_directory, name)
     if isinstance(there, ModelDescription):
         return there
     require_converter()
     with turn(models_directory):
-        there = _there(models_directory, TINY)  # Another process may have been first.
-        return there if isinstance(there, ModelDescription) else _build(models_directory)
+        there = _there(models_directory, name)  # Another process may have been first.
+        return there if isinstance(there, ModelDescription) else _build(models_directory, name)
 
 
 def build_tiny_reranker(models_directory: Path) -> RerankerDescription:
@@ -153,15 +157,21 @@ def _there(models_directory: Path, name: str) -> ModelDescription | RerankerDesc
     return model
 
 
-def _build(models_directory: Path) -> ModelDescription:
+def _build(models_directory: Path, name: str) -> ModelDescription:
+    import onnx
+
     from hummock.models.bert_graph import build_graph
 
     vocabulary = _vocabulary()
-    with staging(TINY, models_directory) as staged:
+    with staging(name, models_directory) as staged:
         _tokenizer(vocabulary).save(str(staged / TOKENIZER_FILE), pretty=False)
-        write_int8(build_graph(_checkpoint(len(vocabulary)), Pooling.MEAN), staged / GRAPH_FILE)
+        graph = build_graph(_checkpoint(len(vocabulary)), Pooling.MEAN)
+        if name == TINY:
+            write_int8(graph, staged / GRAPH_FILE)
+        else:
+            onnx.save(graph, staged / GRAPH_FILE)
         model = ModelDescription(
-            name=TINY,
+            name=name,
             licence="Apache-2.0",
             files=_files(staged),
             sources=(),
@@ -174,8 +184,9 @@ def _build(models_directory: Path) -> ModelDescription:
             calibration=Calibration(unrelated_latin=0.11, unrelated_han=0.11, near_twin_bar=0.9),
         )
         write_description(model, staged)
-        derive(model, staged, staged, lambda line: None)
-        publish(staged, models_directory / TINY)
+        if name == TINY:
+            derive(model, staged, staged, lambda line: None)
+        publish(staged, models_directory / name)
     return model
 
 
