@@ -7,12 +7,13 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, Intent, Plan, Preset, RecallPath, RecallQuery
 from hummock.recall.plan import make_plan
+from hummock.text.question import question_of
 
 NOW = 1_000.0
 
 
 def planned(query: RecallQuery) -> Plan:
-    return make_plan(query, Intent(), near_twin_bar=0.9, now=NOW)
+    return make_plan(query, question_of(query.text), Intent(), near_twin_bar=0.9, now=NOW)
 
 
 def test_chat_has_the_chat_documents_numbers() -> None:
@@ -229,7 +230,7 @@ def test_an_intent_that_names_domains_gets_those_alone() -> None:
     """S0-10: an exact lookup of each; a missing one is skipped."""
     query = RecallQuery(project="p", text="还款方式", preset=Preset.CODE)
     by_name, by_all = (
-        {group.name: group.paths for group in make_plan(query, intent, 0.9, 0.0).groups}
+        {group.name: group.paths for group in make_plan(query, question_of(query.text), intent, 0.9, 0.0).groups}
         for intent in (Intent(domains=("还款",)), Intent(keywords=("还款",)))
     )
     assert by_name["domains"] == {RecallPath.DOMAIN}

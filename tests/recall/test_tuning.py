@@ -14,6 +14,7 @@ from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.recall import DecayMode, Intent, Preset, RecallQuery
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.recall.plan import PRESETS, apply_settings, make_plan
+from hummock.text.question import question_of
 from tests.strategies import project_settings
 
 QUERY = RecallQuery(project="p", text="潮汐 tide", preset=Preset.CHAT)
@@ -71,7 +72,7 @@ def test_origins_of_a_filter_stand_and_its_other_conditions_stay() -> None:
 def test_the_plan_follows(settings: PresetSettings, expected: tuple[str, float]) -> None:
     """S4-46, S2-06, S4-21."""
     query, _ = apply_settings(QUERY, ProjectSettings(chat=settings))
-    assert getattr(make_plan(query, Intent(), 0.9, 0.0), expected[0]) == expected[1]
+    assert getattr(make_plan(query, question_of(query.text), Intent(), 0.9, 0.0), expected[0]) == expected[1]
 
 
 def test_a_window_is_set_for_recalls_that_name_a_session() -> None:
@@ -79,16 +80,19 @@ def test_a_window_is_set_for_recalls_that_name_a_session() -> None:
     settings = ProjectSettings(chat=PresetSettings(window_turns=3))
     assert apply_settings(QUERY, settings) == (QUERY, ())
     query, paths = apply_settings(replace(QUERY, session_id="s"), settings)
-    assert make_plan(query, Intent(), 0.9, 0.0).window == SessionWindow(session_id="s", turns=3)
+    assert make_plan(query, question_of(query.text), Intent(), 0.9, 0.0).window == SessionWindow(
+        session_id="s", turns=3
+    )
     assert paths == ("chat.window_turns",)
 
 
 def test_decay_and_its_half_life_are_set_apart() -> None:
     """S4-22, S4-46, 1.1-3."""
     query, _ = apply_settings(QUERY, ProjectSettings(chat=PresetSettings(half_life_days=30.0)))
-    decay = make_plan(query, Intent(), 0.9, 0.0).decay
+    decay = make_plan(query, question_of(query.text), Intent(), 0.9, 0.0).decay
     assert (decay.mode, decay.half_life_days) == (DecayMode.EXPONENTIAL, 30.0)
 
 
 def plan_origins(query: RecallQuery, settings: ProjectSettings) -> frozenset[Origin]:
-    return make_plan(apply_settings(query, settings)[0], Intent(), 0.9, 0.0).filter.origins
+    applied = apply_settings(query, settings)[0]
+    return make_plan(applied, question_of(query.text), Intent(), 0.9, 0.0).filter.origins

@@ -25,6 +25,7 @@ from hummock.render.search import (
     SearchTrails,
     leans_back,
 )
+from hummock.text.question import question_of
 from tests.fakes import FakeClock
 from tests.render.samples import domain, fragment, note, record
 from tests.render.test_render import C1, D1, R1, R2, RECEIPT, Answer, hit
@@ -67,17 +68,18 @@ def test_a_projects_groups_take_no_kind_out_of_the_one_list() -> None:
     settings = ProjectSettings(agent=PresetSettings(code_top_k=5, domain_top_k=2, top_k=7))
     query, said = apply_settings(asked(), settings)
     assert said == ("agent.top_k",)
-    (group,) = make_plan(query, Intent(), 0.9, 0.0).groups
+    (group,) = make_plan(query, question_of(query.text), Intent(), 0.9, 0.0).groups
     assert (group.kinds, group.top_k) == (ALL, 7)
 
 
 def test_the_recall_is_the_agents_with_room_to_choose_from() -> None:
     """S1-03, S1-09, S2-19."""
     query = asked()
-    plan = make_plan(query, Intent(), 0.9, 0.0)
+    plan = make_plan(query, question_of(query.text), Intent(), 0.9, 0.0)
     assert (query.preset, query.full) == (Preset.AGENT, True)
     assert [(group.name, group.top_k, group.pool) for group in plan.groups] == [("main", 10, 50)]
-    assert make_plan(asked(top_k=80), Intent(), 0.9, 0.0).groups[0].pool == 80
+    many = asked(top_k=80)
+    assert make_plan(many, question_of(many.text), Intent(), 0.9, 0.0).groups[0].pool == 80
     assert (asked(min_seq=4).min_seq, asked(as_of=5.0).as_of) == (4, 5.0)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from enum import IntEnum, IntFlag
@@ -18,6 +19,7 @@ MAX_QUERY_CHARACTERS = 8192
 MAX_TOP_K = 200
 MAX_CONTEXT_WINDOW = 10
 CAPPED = 10
+SECONDS_A_DAY = 86_400.0
 """Number of first hits of a group to which a plan's `writer_cap` applies."""
 
 
@@ -322,6 +324,11 @@ class Hit(Struct, frozen=True, kw_only=True):
     after: tuple[Memory, ...] = ()
     superseded_by: tuple[str, ...] = ()
     over_writer_cap: bool = False
+
+
+def ages_days(create_times: Sequence[float], as_of: float) -> list[float]:
+    """Ages of memories in days at a moment, not below 0; all times in Unix seconds."""
+    return [max(0.0, (as_of - time) / SECONDS_A_DAY) for time in create_times]
 
 
 class StageTime(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,11 +14,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec.msgpack import Encoder
 from msgspec.structs import astuple, replace
 
-from hummock.core.recall import DecayMode, Hit, Recalled, RecallQuery, Receipt, StageTime
+from hummock.core.recall import SECONDS_A_DAY, DecayMode, Hit, Recalled, RecallQuery, Receipt, StageTime, ages_days
 from hummock.ports.models import Clock
 from hummock.ports.store import Reads, Snapshot
-from hummock.recall.hits import age_days
-from hummock.recall.plan import PRESETS, SECONDS_A_DAY, apply_settings, decay_of
+from hummock.recall.plan import PRESETS, apply_settings, decay_of
 from hummock.recall.stage_budget import DEADLINE
 from hummock.text.question import question_of
 from hummock.text.time_words import time_intervals
@@ -114,8 +113,9 @@ class Answer:
         )
 
 
-def _aged(hits: Iterable[Hit], now: float) -> tuple[Hit, ...]:
-    return tuple(replace(hit, age_days=age_days(hit.memory.create_time, now)) for hit in hits)
+def _aged(hits: Sequence[Hit], now: float) -> tuple[Hit, ...]:
+    ages = ages_days([hit.memory.create_time for hit in hits], now)
+    return tuple([replace(hit, age_days=age) for hit, age in zip(hits, ages, strict=True)])
 
 
 class CachedRecall:

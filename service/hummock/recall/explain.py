@@ -19,12 +19,12 @@ from hummock.core.candidates import Candidates, Standing
 from hummock.core.embedding import Calibration
 from hummock.core.explain import Explained, ExplainQuery, LossStage, Numbers, Remedy, Verdict
 from hummock.core.memory import Memory
-from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery
+from hummock.core.recall import GroupPlan, IntentMode, Plan, RecallQuery, ages_days
 from hummock.ports.models import Clock
 from hummock.ports.store import Reads, Snapshot
 from hummock.recall.diversify import pick
 from hummock.recall.fuse import Fused, fuse
-from hummock.recall.hits import age_days, make_hits, matched_terms
+from hummock.recall.hits import make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
 from hummock.recall.plan import KEEPS_ALL, apply_settings, says_too_little
 from hummock.recall.prefer import above_bar
@@ -309,7 +309,7 @@ class _Case:
             similarity=similarity if has_vector else 0.0,
             keyword_score=standing.keyword,
             matched_terms=matched_terms(standing.matched, self.features.words),
-            age_days=age_days(self.memory.create_time, self.plan.as_of),
+            age_days=ages_days([self.memory.create_time], self.plan.as_of)[0],
             vector_rank=standing.vector_rank,
             keyword_rank=standing.keyword_rank,
             searched=standing.searched,

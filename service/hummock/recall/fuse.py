@@ -192,13 +192,13 @@ def fuse(
         cosine=found.cosine,
         keyword=found.keyword,
         matched=found.matched,
-        evidence=spoken_for if len(spoken_for) else np.zeros(len(found), np.float32),
+        evidence=spoken_for if len(spoken_for) else np.zeros_like(found.cosine),
         late=late,
         found_by=found.found_by,
         marks_of=_marks_of(plan.decay.exempt_origins),
         time_match=matches_time,
         verdict=verdict,
-        tie=np.zeros(len(found), np.int32),
+        tie=np.zeros(len(found.rows), np.int32),
     )
     row, columns, counts, measures = rank(pool, echo_hashes, len(features.terms), weights)
     if counts[_TIES]:

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from hummock.core.candidates import Candidates, FoundBy
 from hummock.core.memory import Memory, Origin
-from hummock.core.recall import Degradation, GroupCount, Hit, RecallQuery
+from hummock.core.recall import Degradation, GroupCount, Hit, RecallQuery, ages_days
 from hummock.ports.store import Snapshot
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
-from hummock.recall.plan import SECONDS_A_DAY
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.spelling import corrections, own_words
 from hummock_kernels.mmr import OVER, TWIN
@@ -64,7 +63,7 @@ def make_hits(
         found.found_by[rows].tolist(),
         matched,
         [0] * len(rows) if spelt is None else spelt.held[rows].tolist(),
-        np.maximum(0.0, (as_of - found.rows["create_time"][rows]) / SECONDS_A_DAY).tolist(),
+        ages_days(found.rows["create_time"][rows].tolist(), as_of),
         np.exp(fused.log_decay[places]).tolist(),
         marks.tolist(),
         time_match.tolist(),
@@ -136,11 +135,6 @@ def with_replacements(project: Snapshot, hits: Mapping[str, tuple[Hit, ...]]) ->
 def matched_terms(bits: int, words: Sequence[str]) -> tuple[str, ...]:
     """Return the words of the query whose bits are set."""
     return tuple([word for bit, word in enumerate(words) if bits >> bit & 1]) if bits else ()
-
-
-def age_days(create_time: float, as_of: float) -> float:
-    """Age of a memory in days at a moment, not below 0; both in Unix seconds."""
-    return max(0.0, (as_of - create_time) / SECONDS_A_DAY)
 
 
 def with_neighbours(

@@ -50,7 +50,7 @@ from hummock.recall.rerank import CrossEncode, late_scores
 from hummock.recall.spelling import find_corrections, with_corrections, with_spelling
 from hummock.recall.stage_budget import DEADLINE, GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
-from hummock.text.question import question_of
+from hummock.text.question import Question, question_of
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -121,8 +121,9 @@ class Recall:
         Raises: EmbSpaceMismatch, InvalidRequest.
         """
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
-        query, untimed = self._timed(query, project, budget)
-        plan, features, degraded = self._understand(query, project, budget)
+        question = question_of(query.text)
+        query, untimed = self._timed(query, question, project, budget)
+        plan, features, degraded = self._understand(query, question, project, budget)
         ranking = self._rank(query, project, plan, features, budget)
         hits, docs = _load(query, project, ranking)
         budget.done("load")
@@ -162,14 +163,17 @@ class Recall:
             return False
         if (self._ask_intent and self._ask_intent.is_wanted(query)) or self._cross_encode.is_wanted(query):
             return False
-        if parse_event_time(query) is not None:
+        question = question_of(query.text)
+        if parse_event_time(query, question) is not None:
             return False
         costs = self._costs.of(query.project)
         lately_s = Estimate.together_s([costs[stage] for stage in (GATHER_ALL, GATHER_BY_VECTOR, _LATE, *_TO_FINISH)])
         if lately_s >= _INLINE_S:
             return False
         # Last, since it takes longest.
-        return query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query, project)
+        return (
+            query.vector is not None or RecallPath.VECTOR not in query.paths or self._is_known(query, question, project)
+        )
 
     def ranking(self, query: RecallQuery, project: Snapshot) -> Ranking:
         """Rank the candidates without loading the hits and without a deadline.
@@ -178,19 +182,20 @@ class Recall:
         """
         # Separate costs: this run must not change the estimates for recalls.
         budget = StageBudget(self._clock, StageCosts().of(query.project), None)
-        query, _ = self._timed(query, project, budget)
-        plan, features, degraded = self._understand(query, project, budget)
+        question = question_of(query.text)
+        query, _ = self._timed(query, question, project, budget)
+        plan, features, degraded = self._understand(query, question, project, budget)
         ranking = self._rank(query, project, plan, features, budget)
         return replace(ranking, degraded=(*degraded, *_not_searched(ranking.gathered.groups), *ranking.degraded))
 
     def _timed(
-        self, query: RecallQuery, project: Snapshot, budget: StageBudget
+        self, query: RecallQuery, question: Question, project: Snapshot, budget: StageBudget
     ) -> tuple[RecallQuery, tuple[Degradation, ...]]:
         """The query with the time of the event it names, which is searched for; or unchanged, with the reason.
 
         This is the first stage that gives way to the deadline: the query works without it.
         """
-        told = parse_event_time(query)
+        told = parse_event_time(query, question)
         if told is None:
             return query, ()
         left_s = budget.left_s(*2 * ("embed", GATHER_ALL, _LATE, *_TO_FINISH))
@@ -202,14 +207,14 @@ class Recall:
         return at_event(query, told, found), ()
 
     def _understand(
-        self, query: RecallQuery, project: Snapshot, budget: StageBudget
+        self, query: RecallQuery, question: Question, project: Snapshot, budget: StageBudget
     ) -> tuple[Plan, QueryFeatures, tuple[Degradation, ...]]:
         """The plan, the query in the forms that the paths need, and what could not be done."""
         asking = self._ask_intent.begin(query) if self._ask_intent else None
         given = query.intent
-        plan = self._plan(query, given, budget)
+        plan = self._plan(query, question, given, budget)
         budget.done("intent")
-        question, space = question_of(query.text), self._space
+        space = self._space
         gloss = gloss_of(query, question, project, space)
         embedding, degraded = self._embedding(query, project, plan, gloss, budget)
         budget.done("embed")
@@ -219,7 +224,7 @@ class Recall:
                 degraded = (answer, *degraded)
             else:
                 given = answer
-            plan = self._plan(query, given, budget)
+            plan = self._plan(query, question, given, budget)
             budget.done("ask_intent")
         features = query_features(query, question, plan, given, embedding, space, project.rarest)
         features = with_bridge(features, gloss, embedding, plan, space)
@@ -278,14 +283,14 @@ class Recall:
             degraded=reranked.degraded,
         )
 
-    def _is_known(self, query: RecallQuery, project: Snapshot) -> bool:
+    def _is_known(self, query: RecallQuery, question: Question, project: Snapshot) -> bool:
         """Whether the vectors of the query and of its gloss, if any, are cached."""
-        gloss = gloss_of(query, question_of(query.text), project, self._space)
+        gloss = gloss_of(query, question, project, self._space)
         return self._embedder.is_known(query.text, query_gloss(gloss))
 
-    def _plan(self, query: RecallQuery, given: Intent | None, budget: StageBudget) -> Plan:
+    def _plan(self, query: RecallQuery, question: Question, given: Intent | None, budget: StageBudget) -> Plan:
         """The plan, with terms in place of substrings where there is no time to look through texts."""
-        plan = make_plan(query, given, self._space.calibration.near_twin_bar, self._clock.now())
+        plan = make_plan(query, question, given, self._space.calibration.near_twin_bar, self._clock.now())
         if not plan.substrings or budget.fits("keyword", SCAN, *_TO_FINISH):
             return plan
         return replace(plan, substrings=())

@@ -30,7 +30,7 @@ from hummock.core.recall import (
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.text.event_reference import EventReference, parse_event_reference
 from hummock.text.keywords import keywords
-from hummock.text.question import Question, question_of
+from hummock.text.question import Question
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
 from hummock.text.time_words import HINTS, time_intervals
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
@@ -40,7 +40,6 @@ MAIN, CODE, DOMAINS = "main", "code", "domains"
 
 ALL_KINDS = frozenset(MemoryKind)
 ALL_ORIGINS = frozenset(Origin)
-SECONDS_A_DAY: Final = 86_400.0
 NO_TWINS = 2.0
 """A bar that no cosine reaches."""
 
@@ -151,17 +150,18 @@ def apply_settings(query: RecallQuery, settings: ProjectSettings) -> tuple[Recal
     return (replace(query, **values), paths) if paths else (query, ())
 
 
-def make_plan(query: RecallQuery, given: Intent | None, near_twin_bar: float, now: float) -> Plan:
+def make_plan(query: RecallQuery, question: Question, given: Intent | None, near_twin_bar: float, now: float) -> Plan:
     """Fill in what the query leaves unset.
 
     Args:
         query: The query.
+        question: Its text.
         given: Its intent, from the caller or a language model. Keywords that it lacks are those of the text; domains
             that it lacks are matched by the store.
         near_twin_bar: The model's cosine from which texts are versions of each other.
         now: Unix seconds, used when the query names no `as_of`.
     """
-    question, known = question_of(query.text), given or _UNKNOWN
+    known = given or _UNKNOWN
     usual = _usual_plan(_options(query), query.filter.kinds, bool(known.domains), near_twin_bar)
     as_of, joins = now if query.as_of is None else query.as_of, usual.neighbours
     times = times_of(query, question, as_of, joins_paths=joins)
@@ -285,13 +285,17 @@ def _usual_groups(query: RecallQuery, defaults: Defaults, *, names_domains: bool
 
 def kinds_of(query: RecallQuery) -> frozenset[MemoryKind]:
     """The kinds of memories that a query may find."""
-    defaults = PRESETS[query.preset]
-    kinds = defaults.main_kinds
-    if defaults.domain_top_k if query.domain_top_k is None else query.domain_top_k:
-        kinds |= _DOMAINS
-    if defaults.code_top_k if query.code_top_k is None else query.code_top_k:
-        kinds |= _CODE
-    return kinds & query.filter.kinds if query.filter.kinds else kinds
+    return _kinds_of(query.preset, query.domain_top_k, query.code_top_k, query.filter.kinds or ALL_KINDS)
+
+
+@lru_cache(_KEPT)
+def _kinds_of(
+    preset: Preset, domain_top_k: int | None, code_top_k: int | None, kinds: frozenset[MemoryKind]
+) -> frozenset[MemoryKind]:
+    defaults = PRESETS[preset]
+    domains = _DOMAINS if _or(domain_top_k, defaults.domain_top_k) else _NONE
+    code = _CODE if _or(code_top_k, defaults.code_top_k) else _NONE
+    return (defaults.main_kinds | domains | code) & kinds
 
 
 def says_too_little(query: RecallQuery) -> bool:
@@ -360,13 +364,12 @@ def times_of(query: RecallQuery, question: Question, as_of: float, *, joins_path
     return time_intervals(question, as_of, query.zone)
 
 
-def parse_event_time(query: RecallQuery) -> EventReference | None:
+def parse_event_time(query: RecallQuery, question: Question) -> EventReference | None:
     """Parse the event that a query's time is relative to; None if the time needs no search for an event."""
-    if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not query.paths >= _BOTH:
+    if query.time_words is False or query.keyword_mode is not KeywordMode.TERMS or not joins_paths(query):
         return None
     if query.intent is not None and query.intent.times:
         return None
-    question = question_of(query.text)
     told = parse_event_reference(question)
     # The calendar takes precedence: "two weeks before Christmas" needs no search.
     return None if told is None or time_intervals(question, query.as_of or 0.0, query.zone) else told

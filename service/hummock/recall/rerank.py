@@ -49,8 +49,8 @@ def late_scores(
         among: (n,) candidates to score; None means all.
     """
     if found.tokens is None or not len(features.tokens):
-        return np.full(len(found), np.nan, np.float32)
-    asked = np.ones(len(found), np.uint8) if among is None else among.view(np.uint8)
+        return np.full_like(found.cosine, np.nan)
+    asked = np.ones(len(found.rows), np.uint8) if among is None else among.view(np.uint8)
     scores = max_sims(features.tokens, found.tokens.values, found.tokens.start, asked)
     if not token_mark:
         return scores

@@ -8,8 +8,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from hummock.core.candidates import FoundBy
-from hummock.core.recall import Hit
-from hummock.recall.plan import SECONDS_A_DAY
+from hummock.core.recall import Hit, ages_days
 from hummock.rpc.memory_messages import memory_layout, memory_values
 from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.recall_messages import degradation_values, intent_values, receipt_values
@@ -56,8 +55,8 @@ def recall_reply(answer: Answer, *, with_raw: bool = False) -> Spliced:
     if answer.as_of is not None:
         hits = bytearray(hits)
         create_times = [hit.memory.create_time for group in groups for hit in group]
-        for end, create_time in zip(ends, create_times, strict=True):
-            _AGE.pack_into(hits, end - _AGE.size, max(0.0, (answer.as_of - create_time) / SECONDS_A_DAY))
+        for end, age in zip(ends, ages_days(create_times, answer.as_of), strict=True):
+            _AGE.pack_into(hits, end - _AGE.size, age)
     degraded = recalled.degraded and degradation_values(recalled.degraded)
     told = intent_values(recalled.intent), receipt_values(answer.receipt()), degraded
     sent, _ = written(encode((*_NO_HITS, *told, answer.seq, recalled.content_seq)), _TABLES[False])

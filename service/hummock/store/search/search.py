@@ -196,7 +196,7 @@ class Search:
 
     def _by_both(self, query: GroupQuery, allowed: Flags, asked: QueryTerms | None) -> tuple[Ordinals, Ordinals]:
         """The best by keyword and by vector; in a large project in parallel if a core is free."""
-        if asked is None or query.vector is None or len(self._view.columns) < self._view.plans.halved_memories:
+        if asked is None or query.vector is None or len(self._view.columns.doc) < self._view.plans.halved_memories:
             return _by_keyword(query, allowed, asked), self._by_vector(query, allowed)
         return self._halves.both(partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed))
 
