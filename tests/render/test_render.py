@@ -183,9 +183,9 @@ def test_without_a_query_the_headings_follow_the_memories() -> None:
     def heading(*ids: str) -> str:
         return render(Answer(), shelf, RenderQuery(project="p", memory_ids=ids)).text.split("\n")[2]
 
-    assert heading("r1") == heading("r1", "r2", "e1") == heading("r1", "e1") == "## 项目背景"
-    assert heading("e1") == heading("r1", "e1", "e2") == "## Project"
-    assert heading("gone") == "## 项目背景"
+    assert heading("r1") == heading("r1", "r2", "e1") == "## 项目背景"
+    assert heading("e1") == heading("r1", "e1", "e2") == heading("r1", "e1") == "## Project"
+    assert heading("gone") == "## Project"
 
 
 def test_an_unknown_project_gives_the_empty_text() -> None:

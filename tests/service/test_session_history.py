@@ -13,7 +13,7 @@ from hummock_client.v1 import explain_pb2
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, contents, explain, failure, learn, recall_request
-from tests.service.conversing import append, create, learn_turn, render_turn, texts
+from tests.service.conversing import append, create, learn_turn, recent, render_turn, texts
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -175,6 +175,20 @@ def test_a_rendering_leaves_out_the_turns_that_its_history_shows(service: Stubs,
         rendered = {one for one in questions(1, 2, 3, 4) if one in reply.text}
         assert rendered == left
         assert rendered.isdisjoint(history(reply))
+
+
+@pytest.mark.parametrize(
+    ("number", "shown", "left"), [(3, 20, ()), (3, 2, (1,)), (3, 0, (1, 2)), (1, 20, ()), (4, 2, (1, 2))]
+)
+def test_an_answer_made_again_sees_neither_its_turn_nor_later_ones(
+    service: Stubs, project: str, number: int, shown: int, left: tuple[int, ...]
+) -> None:
+    """S4-55."""
+    converse(service, project, "s", 4)
+    (asked,) = [one for one in recent(service, project, "s").messages if one.content.endswith(f"question {number}")]
+    reply = render_turn(service, project, asked.content, message_id=asked.id, session_id="s", max_messages=shown)
+    memories = "\n".join(one.content for one in reply.messages[:-1] if one.role == context.PROMPT_ROLE_SYSTEM)
+    assert {one for one in questions(1, 2, 3, 4) if one in memories} == questions(*left)
 
 
 def test_a_rendering_keeps_the_window_that_its_recall_names(service: Stubs, project: str) -> None:

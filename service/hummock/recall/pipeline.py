@@ -6,6 +6,7 @@ stage; stages without time left are skipped and reported.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ from msgspec.structs import replace
 from hummock.core.candidates import Candidates, Gathered
 from hummock.core.deadline import Estimate
 from hummock.core.embedding import Embedding, EmbeddingSpace, given_embedding
+from hummock.core.errors import places_of
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,
@@ -51,6 +53,8 @@ from hummock.recall.spelling import find_corrections, with_corrections, with_spe
 from hummock.recall.stage_budget import DEADLINE, GATHER, GATHER_ALL, GATHER_BY_VECTOR, SCAN, StageBudget, StageCosts
 from hummock.text.glossary import Gloss
 from hummock.text.question import Question, question_of
+
+_log = logging.getLogger(__name__)
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -316,6 +320,7 @@ class Recall:
             budget.leave_out("vector", str(late))
             return None, ()
         except Exception as error:  # whatever the runtime raises: the other paths still answer
+            _log.error("a query was not embedded: %s at %s", type(error).__name__, places_of(error))
             return None, (Degradation(path="vector", reason="EMBEDDER_FAILED", message=type(error).__name__),)
 
 

@@ -7,6 +7,7 @@ the ... of"). Two measures do: the calibrated similarity, and the number of cont
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta, timezone, tzinfo
@@ -16,7 +17,7 @@ from typing import Final
 from msgspec import structs
 
 from hummock.core.candidates import FoundBy
-from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound
+from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, places_of
 from hummock.core.memory import MemoryKind
 from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
@@ -38,6 +39,8 @@ from hummock.text.keywords import keywords
 from hummock.text.normalise import is_han
 from hummock.text.question import question_of
 from hummock.text.tokens import TokenCounter
+
+_log = logging.getLogger(__name__)
 
 _SHORTEST, _LONGEST = 0.4, 2.0
 """How far excerpts follow a budget that is not the form's own."""
@@ -83,13 +86,12 @@ class Render:
         if query.session is not None:
             query = with_history(query, query.session, self._store.sessions, settings.history)
         recalled = None if query.recall is None else self._recalled(query.recall, query.form, snapshot)
-        started_s = self._clock.monotonic()
         project, load = snapshot.project(), snapshot.get
         quotas = query.quotas.filled(settings.quotas)
         source = _source(query, recalled, project, load, quotas)
         locale = _locale(query, source)
         frame = self._frame(query, locale, project, settings, quotas, source.intent)
-        writer = _Writer(query, frame, locale, self._clock, started_s)
+        writer = _Writer(query, frame, locale, self._clock)
         if query.commit is None or query.recall is None:
             rendered = writer(source, load)
             return lambda: with_messages(query, rendered, frame.wording)
@@ -105,10 +107,10 @@ class Render:
         count = self._turn.prepare(turn, snapshot)
         return lambda: with_messages(query, count(), frame.wording)
 
-    def _recalled(self, query: RecallQuery, form: RenderForm, project: Snapshot) -> Recalled | Degradation:
+    def _recalled(self, query: RecallQuery, form: RenderForm, snapshot: Snapshot) -> Recalled | Degradation:
         """The recall's answer, or why there is none where the form has something to say without it."""
         try:
-            return self._recall(structs.replace(query, full=True), project)
+            return self._recall(structs.replace(query, full=True), snapshot)
         except InvalidRequest as error:
             error.move_into("recall.")
             raise
@@ -117,6 +119,7 @@ class Render:
         except Exception as error:
             if form is not RenderForm.CONTEXT:
                 raise
+            _log.error("a prompt is rendered without its recall: %s at %s", type(error).__name__, places_of(error))
             return Degradation(path="recall", reason="RECALL_FAILED", message=type(error).__name__)
 
     def _frame(
@@ -152,7 +155,7 @@ def _zone(query: RenderQuery, of_project: str) -> tzinfo:
 
 
 def _locale(query: RenderQuery, source: Source) -> Locale:
-    """The language of the wording; without a query it is Chinese if half the memories have Chinese characters."""
+    """The language of the wording; without a query Chinese, if more than half the memories have Chinese characters."""
     before = query.tail.state if query.tail and not query.tail.rebase else None
     if query.locale:
         return query.locale
@@ -162,13 +165,12 @@ def _locale(query: RenderQuery, source: Source) -> Locale:
         return Locale.ZH if is_han(query.recall.text) else Locale.EN
     memories = [item.memory for item in source.selected]
     chinese = sum(is_han(f"{memory.index.title}\n{memory.index.summary}") for memory in memories)
-    return Locale.ZH if 2 * chinese >= len(memories) else Locale.EN
+    return Locale.ZH if 2 * chinese > len(memories) else Locale.EN
 
 
 def _source(
     query: RenderQuery, recalled: Recalled | Degradation | None, project: Project | None, load: Load, quotas: Quotas
 ) -> Source:
-    # Read before the memories, which therefore include all writes up to this seq.
     seq = project.seq if project else 0
     if isinstance(recalled, Degradation):
         return Source(selected=(), seq=seq, degraded=(recalled,))
@@ -318,9 +320,9 @@ class _Writer:
     frame: Frame
     locale: Locale
     clock: Clock
-    started_s: float
 
     def __call__(self, source: Source, load: Load) -> Rendered:
+        started_s = self.clock.monotonic()
         query, frame = self.query, self.frame
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
         section, prefix = self._composed(source.selected, read, load)
@@ -340,7 +342,7 @@ class _Writer:
             intent=source.intent,
             receipt=source.receipt,
             degraded=source.degraded,
-            render_elapsed_s=self.clock.monotonic() - self.started_s,
+            render_elapsed_s=self.clock.monotonic() - started_s,
             seq=source.seq,
         )
 

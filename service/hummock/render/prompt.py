@@ -17,6 +17,7 @@ from hummock.core.session import (
     PromptRole,
     PromptTarget,
     PromptTemplate,
+    SessionMessage,
 )
 from hummock.core.settings import HistorySettings
 from hummock.memories.sessions import newest_within
@@ -31,33 +32,37 @@ _MOST_BYTES: Final = 8 * 1024 * 1024
 def with_history(query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings) -> RenderQuery:
     """Add the messages of the query's session, as it is asked for.
 
-    A recall in that session leaves out as many turns as are shown, unless `window_turns` is set. `usual` are the
-    project's settings.
+    A recall in that session leaves out what the turns shown were learnt as, and what the current message and those
+    after it were, unless `window_turns` is set. `usual` are the project's settings.
 
     Raises: SessionNotFound.
     """
-    shown = _shown(query, asked, sessions, usual)
+    current = None
+    if query.current is not None and query.current.id:
+        current = sessions.message(query.project, asked.session_id, query.current.id)
+    shown = _shown(query, asked, current, sessions, usual)
     recall = query.recall
     if recall is not None and recall.session_id == asked.session_id and recall.window_turns is None:
-        recall = structs.replace(recall, window_turns=sum(message.role is PromptRole.USER for message in shown))
-    return replace(query, session=None, history=shown, recall=recall)
+        since: tuple[SessionMessage, ...] = ()
+        if current is not None:
+            since = sessions.behind(query.project, asked.session_id, current.position - 1, _MOST_BYTES)
+        turns = sum([message.role is PromptRole.USER and bool(message.memory_id) for message in (*shown, *since)])
+        recall = structs.replace(recall, window_turns=turns)
+    history = tuple(
+        PromptMessage(id=message.id, role=message.role, content=message.content, send_time=message.send_time)
+        for message in shown
+    )
+    return replace(query, session=None, history=history, recall=recall)
 
 
 def _shown(
-    query: RenderQuery, asked: HistoryQuery, sessions: Sessions, usual: HistorySettings
-) -> tuple[PromptMessage, ...]:
+    query: RenderQuery, asked: HistoryQuery, current: SessionMessage | None, sessions: Sessions, usual: HistorySettings
+) -> tuple[SessionMessage, ...]:
     """Return the newest messages; those before the current one if the session already holds it."""
-    known = None
-    if query.current is not None and query.current.id:
-        known = sessions.message(query.project, asked.session_id, query.current.id)
-    before = None if known is None else known.position
+    before = None if current is None else current.position
     most_messages = _first_said(asked.max_messages, usual.max_messages, HISTORY_MESSAGES)
     page = sessions.before(query.project, asked.session_id, before, most_messages, _MOST_BYTES)
-    page = newest_within(page, _first_said(asked.max_characters, usual.max_characters, HISTORY_CHARACTERS))
-    return tuple(
-        PromptMessage(id=message.id, role=message.role, content=message.content, send_time=message.send_time)
-        for message in page.messages
-    )
+    return newest_within(page, _first_said(asked.max_characters, usual.max_characters, HISTORY_CHARACTERS)).messages
 
 
 def _first_said(asked: int | None, of_project: int | None, usual: int) -> int:

@@ -48,7 +48,6 @@ from hummock_kernels.messages import HEX, written
 # A look-up takes a fifth of the time of an enum's call.
 _KIND_OF = {int(kind): kind for kind in MemoryKind}
 _ORIGIN_OF = {int(origin): origin for origin in Origin}
-# A look-up is a tenth of a call of the wrapper of a generated enum.
 _KIND_OF_DETAIL = {
     "learning_record": MemoryKind.LEARNING_RECORD,
     "domain_knowledge": MemoryKind.DOMAIN_KNOWLEDGE,

@@ -26,7 +26,18 @@ begins with the number of one of them, from 1.
 """
 
 _TIMES = {"google.protobuf.Timestamp": TIME, "google.protobuf.Duration": SPAN}
-_KINDS = {FieldDescriptor.TYPE_DOUBLE: DOUBLE, FieldDescriptor.TYPE_STRING: TEXT, FieldDescriptor.TYPE_BYTES: TEXT}
+_KINDS = {
+    FieldDescriptor.TYPE_BOOL: NUMBER,
+    FieldDescriptor.TYPE_BYTES: TEXT,
+    FieldDescriptor.TYPE_DOUBLE: DOUBLE,
+    FieldDescriptor.TYPE_ENUM: NUMBER,
+    FieldDescriptor.TYPE_INT32: NUMBER,
+    FieldDescriptor.TYPE_INT64: NUMBER,
+    FieldDescriptor.TYPE_MESSAGE: MESSAGE,
+    FieldDescriptor.TYPE_STRING: TEXT,
+    FieldDescriptor.TYPE_UINT32: NUMBER,
+    FieldDescriptor.TYPE_UINT64: NUMBER,
+}
 _FIXED, _DELIMITED = 1, 2  # Wire types.
 
 _NO_LAYOUTS: Mapping[Any, Layout] = {}
@@ -36,7 +47,10 @@ encode = Encoder().encode
 
 
 def table_of(kind: Descriptor, layouts: Mapping[Any, Layout] = _NO_LAYOUTS) -> NDArray[np.int64]:
-    """The kernel's table of a message; `layouts` are of messages by their descriptors, if not the contract's order."""
+    """The kernel's table of a message; `layouts` are of messages by their descriptors, if not the contract's order.
+
+    Raises: KeyError, for a field of a type that the kernel does not write.
+    """
     table = _Table(layouts)
     table.add(kind)
     return np.array(table.rows, np.int64)
@@ -73,7 +87,7 @@ class _Table:
 
     def _field(self, field: FieldDescriptor, more: Layout | int | None) -> tuple[int, ...]:
         message = field.message_type
-        kind = more if isinstance(more, int) else _KINDS.get(field.type, NUMBER)
+        kind = more if isinstance(more, int) else _KINDS[field.type]
         if message is not None:
             kind = _TIMES.get(message.full_name, MESSAGE)
         wire = _FIXED if kind in (DOUBLE, MARKED) else _DELIMITED * (kind != NUMBER)

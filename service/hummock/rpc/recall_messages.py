@@ -194,8 +194,8 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
 
 def degradations(degraded: Iterable[Degradation]) -> list[recall_pb2.Degradation]:
     """The degradations, as messages."""
-    values = degradation_values(degraded)
-    return [recall_pb2.Degradation.FromString(written(encode(one), _DEGRADATION)[0]) for one in values]
+    sent = [written(encode(one), _DEGRADATION)[0] for one in degradation_values(degraded)]
+    return [recall_pb2.Degradation.FromString(one) for one in sent]
 
 
 _INTENT, _RECEIPT, _DEGRADATION = (
@@ -204,12 +204,12 @@ _INTENT, _RECEIPT, _DEGRADATION = (
 
 
 def intent_values(known: Intent) -> tuple[object, ...]:
-    """The values of its message, as `table_of` has them; so the next two."""
+    """The values of an intent's message, in the contract's order."""
     return known.domains, known.action, known.keywords, known.times and _interval_values(known.times)
 
 
 def receipt_values(kept: Receipt) -> tuple[object, ...]:
-    """The values of a receipt's message."""
+    """The values of a receipt's message, in the contract's order."""
     groups = [
         (
             GROUPS[group.name],
@@ -253,7 +253,7 @@ def receipt_values(kept: Receipt) -> tuple[object, ...]:
 
 
 def degradation_values(degraded: Iterable[Degradation]) -> list[tuple[object, ...]]:
-    """The values of each one's message."""
+    """The values of each degradation's message, in the contract's order."""
     return [(_PARTS.get(one.path, 0), _REASONS.get(one.reason, 0), one.message) for one in degraded]
 
 

@@ -1,4 +1,4 @@
-"""Replies to recalls as bytes: the hits are written once an answer, all else for each caller."""
+"""Replies to recalls as bytes: the hits are written once for each answer, all else once for each caller."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _without_texts(hits: bytes | bytearray, rest: recall_pb2.RecallResponse) -> 
     """The reply without the texts of as many hits as needed, the worst of each group first; it says so."""
     reply = recall_pb2.RecallResponse.FromString(bytes(hits))
     excess = reply.ByteSize() + rest.ByteSize() - MAX_REPLY_BYTES
-    if excess <= 0:  # without the zeros it fits
+    if excess <= 0:  # it fits without ages of 0, which `hits` keeps room for
         return Spliced(reply.SerializeToString(), rest)
     excess += _ROOM_TO_SAY_SO_BYTES
     groups = [list(reply.hits), list(reply.code_fragments), list(reply.domains)]

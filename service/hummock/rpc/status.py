@@ -84,7 +84,7 @@ class ReplyTooLarge(Exhausted):
 
 @dataclass(frozen=True, slots=True)
 class Spliced:
-    """A reply in two parts: the bytes of its first fields, and a message with the rest."""
+    """A reply in two parts: the bytes of some of its fields, and a message with the others."""
 
     head: bytes | bytearray
     rest: Message
