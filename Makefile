@@ -114,7 +114,7 @@ lint: $(VENV)/.dev ## Style, types, the direction of imports, the contract and w
 	$(BIN)/python clients/python/generate.py --check
 	PYTHON=$(BIN)/python sh clients/go/check.sh
 
-bench: $(VENV)/.dev ## Measure what has a target, in three minutes: bench/results/latest.md
+bench: $(VENV)/.dev ## Measure what has a goal, in five minutes: bench/results/latest.md
 	@$(BIN)/python -m bench
 
 bench-full: $(VENV)/.dev ## The same, growth to 1,000,000 memories, 10,000 projects and more

@@ -1,14 +1,13 @@
-"""`python -m bench`: the figures that have targets, one part after the other, as a table and as JSON.
+"""`python -m bench`: what has a goal, one part after the other, as a table and as JSON.
 
-Without options it takes the parts of `make bench`, at most three minutes on two quiet cores; --full adds those that
-take longer, and --parts chooses. Results are written after each part; those of parts that do not run stay as they were,
-with the commit at which they were measured.
+Without options it runs the parts of `make bench`, five minutes at most on two quiet cores, and writes latest.json and
+latest.md; --full then runs those that take longer, and writes full.json. full.md holds both runs, each with its own
+head. --parts prints the parts that it names, and writes nothing.
 """
 
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,89 +27,91 @@ from bench import (
     model,
     overload,
     postgresql,
+    quality,
     recall,
     render,
     scale,
 )
-from bench.command import FAILURES, RESULTS, Measure, Options, one_line, options_of, options_parser
+from bench.command import RESULTS, Measure, Options, options_of, options_parser, run_parts
 from bench.machine import Machine
 from bench.peers import __main__ as peers
-from bench.report import Findings, Measured, Report, read_parts
-from bench.service import say
+from bench.report import Run, read_run
 
 QUICK: Mapping[str, Measure] = {
     "recall": recall.measure,
     "load": load.measure,
+    "model": model.measure,
+    "render": render.measure,
+    "turn": learning.measure_turn,
+    "learn": learn.measure,
+    "bulk": learn.measure_bulk,
+    "start": scale.measure_start,
+    "overload": overload.measure,
+    "flood": overload.measure_flood,
+    "quality": quality.measure,
+}
+LONG: Mapping[str, Measure] = {
     "exact": exact.measure,
     "kernels": kernels.measure,
-    "learn": learn.measure,
-    "start": scale.measure_start,
-    "model": model.measure,
     "clients": clients.measure,
     "access": access.measure,
     "metrics": metrics.measure,
-}
-LONG: Mapping[str, Measure] = {
     "peers": peers.measure,
     "index": index.measure,
     "growth": scale.measure_growth,
-    "bulk": learn.measure_bulk,
     "embedding": model.measure_embedding,
     "deadlines": deadlines.measure,
     "projects": scale.measure_projects,
     "many": load.measure_many,
-    "render": render.measure,
     "learning": learning.measure,
     "beside": beside.measure,
-    "overload": overload.measure,
-    "flood": overload.measure_flood,
     "console": console.measure,
     "postgresql": postgresql.measure,
 }
 EVERY = {**QUICK, **LONG}
-_NAME = "latest"
+_TITLES = {"latest": "`make bench`", "full": "The rest of `make bench-full`"}
+"""Titles of the sections of full.md, by the name of the run."""
 
 
-def run(parts: Mapping[str, Measure], options: Options, results: Path) -> bool:
-    """Runs all parts; true if every one ended. A part that fails is reported and the next one runs.
-
-    The report, `latest.json` and so on in the folder of results, is written after each part, in place of what the part
-    had found before.
-    """
+def run_whole(runs: Mapping[str, Mapping[str, Measure]], options: Options, results: Path) -> bool:
+    """Runs the parts of each run, and writes it as soon as all have ended; true if none failed."""
     machine = Machine.here(options.stores.directory)
-    known = read_parts(results / f"{_NAME}.json")
-    started_s = time.perf_counter()
-    whole = True
-    for part, measure in parts.items():
-        say(f"bench {part}, {time.perf_counter() - started_s:.0f} s after the start")
-        try:
-            found = measure(options)
-        except FAILURES as failed:
-            line = f"{part} failed: {one_line(failed)}"
-            say(f"bench {line}")
-            found = Findings(part=part, skipped=(line,))
-            whole = False
-        known[part] = Measured(findings=found, machine=machine)
-        ordered = tuple(known[each] for each in EVERY if each in known)
-        Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=ordered).write(
-            results, _NAME, full="full"
-        )
-    return whole
+    is_whole = True
+    for name, parts in runs.items():
+        run = run_parts(parts, options, machine)
+        is_whole = is_whole and not any(part.failed for part in run.parts)
+        write(run, name, results)
+    return is_whole
+
+
+def write(run: Run, name: str, results: Path) -> None:
+    """Writes the JSON of a run, the short table if it is the latest, and the page of all runs."""
+    results.mkdir(parents=True, exist_ok=True)
+    (results / f"{name}.json").write_text(run.json(), encoding="utf-8")
+    if name == "latest":
+        (results / "latest.md").write_text(run.short(), encoding="utf-8")
+    runs = {each: read_run(results / f"{each}.json") for each in _TITLES}
+    sections = [found.details(_TITLES[each]) for each, found in runs.items() if found]
+    page = "\n".join(["# Every other figure\n", *sections])
+    (results / "full.md").write_text(page, encoding="utf-8")
 
 
 def main() -> None:
     """The command line."""
     parser = options_parser(__doc__)
     parser.add_argument("--full", action="store_true", help="the long parts too")
-    parser.add_argument("--parts", nargs="+", choices=EVERY, help="these alone")
-    parser.add_argument(
-        "--results", type=Path, default=RESULTS, help="where latest.json, latest.md and full.md are written"
-    )
+    parser.add_argument("--parts", nargs="+", choices=EVERY, help="print these alone, and write nothing")
+    parser.add_argument("--results", type=Path, default=RESULTS, help="where the results of whole runs are written")
     given = parser.parse_args()
-    parts = {part: EVERY[part] for part in given.parts} if given.parts else EVERY if given.full else QUICK
-    whole = run(parts, options_of(given), given.results)
-    print((given.results / f"{_NAME}.md").read_text(encoding="utf-8"))
-    sys.exit(not whole)
+    options = options_of(given)
+    if given.parts:
+        run = run_parts({part: EVERY[part] for part in given.parts}, options, Machine.here(options.stores.directory))
+        print(run.table(), run.details(", ".join(given.parts)), sep="\n")
+        sys.exit(any(part.failed for part in run.parts))
+    runs = {"latest": QUICK, "full": LONG} if given.full else {"latest": QUICK}
+    is_whole = run_whole(runs, options, given.results)
+    print((given.results / "latest.md").read_text(encoding="utf-8"))
+    sys.exit(not is_whole)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m bench.access`: what a token and TLS add to a recall (row 28)."""
+"""Part `access`: what a token and TLS add to a recall."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from statistics import median
 import grpc
 
 from bench.asking import RECALL, TAG, WARM_UP_CALLS, Latency, check_replies, recall_messages
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.report import Findings, Row
 from bench.service import Bench
 from bench.stores import A, Setting
@@ -46,9 +46,9 @@ class InTurns:
 
 
 def measure(options: Options) -> Findings:
-    """Row 28: the same store behind a service in the clear, and behind one with TLS and tokens."""
+    """Measures one store behind a service in the clear, and behind one with TLS and tokens."""
     if shutil.which("openssl") is None:
-        return Findings(part=PART, skipped=("row 28: openssl is missing, which makes the certificate",))
+        return Findings(part=PART, skipped=("openssl is missing, which makes the certificate",))
     filled = options.stores.filled(_ONE)
     asked = recall_messages(filled.corpus, range(options.queries + WARM_UP_CALLS), TAG)
     with filled.copied() as copied:
@@ -57,7 +57,7 @@ def measure(options: Options) -> Findings:
             found = in_turns(caller(plain.channel), caller(guarded.channel, metadata), asked)
     return Findings(
         part=PART,
-        rows=(Row.at_most(28, _WHAT, _LIMIT, found.added_percent, "%"),),
+        rows=(Row.at_most(_WHAT, _LIMIT, found.added_percent, "%"),),
         figures=(
             ("in the clear, without tokens", Latency.of(found.plain_s).line()),
             ("TLS and a token", Latency.of(found.guarded_s).line()),
@@ -108,7 +108,3 @@ def caller(channel: grpc.Channel, metadata: Metadata = ()) -> Callable[[bytes], 
     """Recalls over a channel: bytes of the request to bytes of the reply."""
     call: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary(RECALL)
     return lambda request: bytes(call(request, timeout=_CALL_S, metadata=metadata))
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

@@ -23,7 +23,7 @@ RECALL = "/hummock.v1.ContextService/Recall"
 LEARN = "/hummock.v1.ContextService/Learn"
 WARM_UP_CALLS = 200
 TAG = "quarter"
-"""Tag that row 1's recalls filter by."""
+"""Tag that recalls filter by, unless a part says otherwise."""
 _CALL_S = 60.0
 _CALLS_FOR_P99_9 = 1000
 

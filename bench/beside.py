@@ -1,4 +1,4 @@
-"""`python -m bench.beside`: recalls and Learns of others while a stream of memories is learnt (rows 23 and 24).
+"""Part `beside`: recalls and Learns of others while a stream of memories is learnt.
 
 The stream brings its vectors, so that no model is in the way; it goes to a project of its own.
 """
@@ -14,9 +14,10 @@ from itertools import count
 from threading import Event
 
 from bench.asking import LEARN, RECALL, TAG, check_replies, recall_messages
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.generator import Generator, Load, NoCompiler
-from bench.report import Findings, Judge, Row
+from bench.goals import Judge
+from bench.report import Findings, Row
 from bench.service import Serving
 from bench.stores import BATCH_MEMORIES, A
 from hummock_client.v1 import context_service_pb2 as pb
@@ -31,7 +32,7 @@ _RECALL_TIMES, _LEARN_TIMES = 2.0, 1.5
 _UNDER_WAY, _POLL_S = 1280, 0.01
 """Memories that are stored before calls alongside the stream count."""
 NOT_MEASURED = (
-    "a stream whose memories the service must embed: see rows 21 and 22",
+    "a stream whose memories the service must embed: see the part `index`",
     "recalls in the project that the stream goes to",
 )
 
@@ -45,11 +46,11 @@ class _Asked:
 
 
 def measure(options: Options) -> Findings:
-    """Rows 23 and 24, or why they were skipped; on a copy of the store, with a reader process for each further core."""
+    """Recalls and Learns, on a copy of the store, with a reader for each further core; or why they were skipped."""
     try:
         generator = Generator.compiled(options.stores.directory)
     except NoCompiler as none:
-        return Findings(part=PART, skipped=(f"rows 23 and 24: {none}",))
+        return Findings(part=PART, skipped=(f"calls beside a stream: {none}",))
     with options.stores.filled(A).copied() as filled:
         corpus = filled.corpus
         messages = recall_messages(corpus, range(2 * _WARM_UP + 2 * _RECALLS), TAG)
@@ -71,14 +72,12 @@ def measure(options: Options) -> Findings:
         part=PART,
         rows=(
             Row.beside(
-                23,
-                f"A: recall as in row 1, one client, {what}, p99",
+                f"A: recall, one client, {what}, p99",
                 _RECALL_TIMES,
                 beside.recall.latency.p99_ms,
                 Judge(name="that of an idle service", value=idle.recall.latency.p99_ms),
             ),
             Row.beside(
-                24,
                 f"a Learn of one memory (vector given) {what}, p50",
                 _LEARN_TIMES,
                 beside.learn.latency.p50_ms,
@@ -130,7 +129,3 @@ def _streaming(service: Serving, memories: Sequence[memory_pb2.Memory]) -> Itera
         finally:
             is_over.set()
             streaming.result()
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

@@ -1,4 +1,4 @@
-"""`python -m bench.clients`: what a client's facade adds to a call, above the raw stub of its language (row 25)."""
+"""Part `clients`: what a client's facade adds to a call, above the raw stub of its language."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 from bench import toy_models
 from bench.asking import Latency
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
 from hummock_client.v1 import context_service_pb2 as pb
@@ -73,7 +73,7 @@ class Beside:
 
 
 def measure(options: Options) -> Findings:
-    """Row 25 for each language whose tools are there."""
+    """A row for each language whose tools are there."""
     able = [client for client in CLIENTS if shutil.which(client.tool)]
     rows, figures = [], []
     with TemporaryDirectory(dir=options.stores.directory) as directory:
@@ -84,7 +84,7 @@ def measure(options: Options) -> Findings:
                 together = Beside.of(rounds)
                 each = ", ".join(f"{one.added_ms:.3f}" for one in rounds)
                 rows.append(
-                    Row.at_most(25, f"{client.name}: {_WHAT}", _LIMIT_MS, together.added_ms, "ms", f"by round {each}")
+                    Row.at_most(f"{client.name}: {_WHAT}", _LIMIT_MS, together.added_ms, "ms", f"by round {each}")
                 )
                 figures += [
                     (f"{client.name}, raw stub", Latency.of(together.raw_s).line()),
@@ -94,8 +94,8 @@ def measure(options: Options) -> Findings:
         part=PART,
         rows=tuple(rows),
         figures=tuple(figures),
-        skipped=tuple(f"row 25, {each.name}: {each.tool} is missing" for each in CLIENTS if each not in able),
-        not_measured=("row 25 of writes, streams and calls over TLS",),
+        skipped=tuple(f"{each.name}: {each.tool} is missing" for each in CLIENTS if each not in able),
+        not_measured=("writes, streams and calls over TLS",),
     )
 
 
@@ -120,7 +120,3 @@ def _timed(client: Client, target: str, calls: int) -> Beside:
 def _learn_one(context: ContextServiceStub) -> None:
     memory = memory_pb2.Memory(id=_ID, content="结算页的 parseDate 只接受 ISO 8601")
     context.Learn(pb.LearnRequest(project=_PROJECT, memories=[memory]))
-
-
-if __name__ == "__main__":
-    run_parts([measure], __doc__)

@@ -1,21 +1,20 @@
-"""The command line of the benches: what every part can be told, and how the figures of one file are printed."""
+"""The command line of the benches: what every part can be told, and how parts are run."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
 
 from bench.machine import Machine
-from bench.report import Findings, Measured, Report
-from bench.service import BenchFailed
+from bench.report import Findings, Run
+from bench.service import BenchFailed, say
 from bench.stores import Stores
 from hummock.core.errors import HummockError
 
@@ -62,18 +61,19 @@ def options_of(given: argparse.Namespace) -> Options:
     )
 
 
-def run_parts(parts: Sequence[Measure], description: str | None) -> Report:
-    """The main function of a file of the bench: the table of its parts to stdout; nothing is kept."""
-    options = options_of(options_parser(description).parse_args())
-    machine = Machine.here(options.stores.directory)
+def run_parts(parts: Mapping[str, Measure], options: Options, machine: Machine) -> Run:
+    """Runs the parts. One that fails is reported, and the next one runs."""
     started_s = time.perf_counter()
-    try:
-        found = tuple(Measured(findings=measure(options), machine=machine) for measure in parts)
-    except FAILURES as failed:
-        sys.exit(f"error: {one_line(failed)}")
-    report = Report(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=found)
-    print(report.markdown())
-    return report
+    found = []
+    for part, measure in parts.items():
+        say(f"bench {part}, {time.perf_counter() - started_s:.0f} s after the start")
+        try:
+            found.append(measure(options))
+        except FAILURES as failed:
+            line = f"{part} failed: {one_line(failed)}"
+            say(f"bench {line}")
+            found.append(Findings(part=part, skipped=(line,), failed=True))
+    return Run(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=tuple(found))
 
 
 def one_line(failed: BaseException) -> str:

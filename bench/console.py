@@ -1,4 +1,4 @@
-"""`python -m bench.console`: what the console costs a recall, and how soon its pages are there (rows 30 and 31).
+"""Part `console`: what the console costs a recall, and how soon its pages are there.
 
 Pages are looked at with Debian's Chromium on the same cores, its own time included.
 """
@@ -16,7 +16,7 @@ import grpc
 from bench.access import caller, in_turns
 from bench.asking import LEARN, TAG, WARM_UP_CALLS, Latency, recall_messages
 from bench.chromium import PACKAGES, Window, chromium, missing_programs
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.corpus import Corpus
 from bench.report import Findings, Row
 from bench.service import console_at
@@ -86,10 +86,10 @@ new Promise((done) => {
 
 
 def measure(options: Options) -> Findings:
-    """Rows 30 and 31; without Chromium the size of what is loaded alone."""
+    """Its cost and its pages; without Chromium the size of what is loaded alone."""
     rows = [_size()]
     if missing := missing_programs():
-        said = f"rows 30 and 31: {' and '.join(missing)} missing, of Debian's {PACKAGES}"
+        said = f"the console: {' and '.join(missing)} missing, of Debian's {PACKAGES}"
         return Findings(part=PART, rows=tuple(rows), skipped=(said,))
     cost, figures = _cost(options)
     pages, of_pages = _pages(options)
@@ -103,7 +103,7 @@ def measure(options: Options) -> Findings:
 
 
 def _cost(options: Options) -> tuple[Row, Sequence[tuple[str, str]]]:
-    """Row 30: the same store behind a bare service, and behind one with metrics whose console shows two live pages."""
+    """Measures one store behind a bare service, and behind one with metrics whose console shows two live pages."""
     filled = options.stores.filled(_ONE)
     asked = recall_messages(filled.corpus, range(options.queries + WARM_UP_CALLS), TAG)
     with filled.copied() as copied:
@@ -124,11 +124,11 @@ def _cost(options: Options) -> tuple[Row, Sequence[tuple[str, str]]]:
         ("bare", Latency.of(found.plain_s).line()),
         ("with metrics and a console", Latency.of(found.guarded_s).line()),
     )
-    return Row.at_most(30, _COST, _COST_LIMIT, found.added_percent, "%"), figures
+    return Row.at_most(_COST, _COST_LIMIT, found.added_percent, "%"), figures
 
 
 def _pages(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
-    """Row 31: pages of a project of 100,000 memories, on a copy, to which memories are added."""
+    """Pages of a project of 100,000 memories, on a copy, to which memories are added."""
     with (
         options.stores.filled(B).copied() as filled,
         filled.bench.serving() as service,
@@ -145,13 +145,13 @@ def _pages(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
         changes = Latency.of([_appeared_s(window, service.channel, filled.corpus, n) for n in range(_CHANGES)])
     what = "B: the garden"
     return (
-        Row.at_most(31, f"{what}, first page after the start, painted", _PAGE_LIMIT_MS, first_ms, "ms"),
-        Row.at_most(31, f"{what}: a memory that is learnt is seen, p95", _LIVE_LIMIT_MS, changes.p95_ms, "ms"),
+        Row.at_most(f"{what}, first page after the start, painted", _PAGE_LIMIT_MS, first_ms, "ms"),
+        Row.at_most(f"{what}: a memory that is learnt is seen, p95", _LIVE_LIMIT_MS, changes.p95_ms, "ms"),
     ), (*figures, ("from Learn to the frame that shows it", changes.line()))
 
 
 def _stars(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
-    """Row 31: the star map of as many, the first thing that is asked of the service."""
+    """The star map of as many, the first thing that is asked of the service."""
     filled = options.stores.filled(B)
     with filled.bench.serving() as service, console_at(service.target) as origin, chromium() as window:
         address = _address(origin, filled.corpus, "/map", {})
@@ -165,8 +165,8 @@ def _stars(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
     again = [median(times_ms) for times_ms in zip(*found[1:], strict=True)]
     what = f"B: the star map of {B.memories:,}"
     return (
-        Row.at_most(31, f"{what}, first thing after the start, first stars drawn", _STARS_LIMIT_MS, first_ms, "ms"),
-        Row.at_least(31, f"{what}, moved by keys: frames", _LEAST_FRAMES, min(panned, zoomed), "1/s"),
+        Row.at_most(f"{what}, first thing after the start, first stars drawn", _STARS_LIMIT_MS, first_ms, "ms"),
+        Row.at_least(f"{what}, moved by keys: frames", _LEAST_FRAMES, min(panned, zoomed), "1/s"),
     ), (
         ("star map, first stars, then all", f"{first_ms:.0f}, {whole_ms:.0f}; again {again[0]:.0f}, {again[1]:.0f} ms"),
         ("frames a second", f"to the left and right {panned:.0f}, nearer and farther {zoomed:.0f}"),
@@ -174,11 +174,11 @@ def _stars(options: Options) -> tuple[Sequence[Row], Sequence[tuple[str, str]]]:
 
 
 def _size() -> Row:
-    """Row 31: all that a page may load, each file compressed alone."""
+    """All that a page may load, each file compressed alone."""
     files = [each.read_bytes() for each in STATIC.rglob("*") if each.is_file()]
     compressed = sum(len(gzip.compress(each, 9, mtime=0)) for each in files)
     note = f"{len(files)} files"
-    return Row.at_most(31, "scripts, styles and icon, gzip", _SIZE_LIMIT_KB, compressed / 1000, "KB", note)
+    return Row.at_most("scripts, styles and icon, gzip", _SIZE_LIMIT_KB, compressed / 1000, "KB", note)
 
 
 def _address(origin: str, corpus: Corpus, path: str, query: dict[str, str]) -> str:
@@ -201,7 +201,3 @@ def _appeared_s(window: Window, channel: grpc.Channel, corpus: Corpus, number: i
     began_s = time.time()
     call(request.SerializeToString(), timeout=_CALL_S)
     return float(window.awaited("window.appeared")) / 1000 - began_s
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

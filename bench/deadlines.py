@@ -1,4 +1,4 @@
-"""`python -m bench.deadlines`: recalls answered inside short deadlines among 100,000 memories, over gRPC (row 16)."""
+"""Part `deadlines`: recalls answered inside short deadlines among 100,000 memories, over gRPC."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from time import perf_counter
 import grpc
 
 from bench.asking import RECALL, TAG, WARM_UP_CALLS, Latency, recall_requests
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.corpus import Corpus
 from bench.model import default_model, no_model
 from bench.report import Findings, Row
@@ -30,8 +30,8 @@ LONG_QUESTIONS = 40
 _PERCENT = 99.5
 _CONTEXT_WINDOW = 2
 NOT_MEASURED = (
-    "row 16 with a cross-encoder: none is installed unless its setting says so",
-    "row 16's first recall of a project, which loads it",
+    "a cross-encoder: none is installed unless its setting says so",
+    "the first recall of a project, which loads it",
 )
 
 
@@ -63,10 +63,10 @@ class Answers:
 
 
 def measure(options: Options) -> Findings:
-    """Row 16, or why it was skipped."""
+    """Answers by deadline, or why it was skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        return Findings(part=PART, skipped=(no_model(16, options.models_dir),))
+        return Findings(part=PART, skipped=(no_model("deadlines", options.models_dir),))
     filled = options.stores.filled_with(SETTING, model, options.models_dir)
     what = (
         f"{SETTING.memories:,} memories in one project, every other query longer than {model.name} reads, "
@@ -84,7 +84,7 @@ def _rows(filled: Filled, what: str, queries: int) -> Iterator[Row]:
                 messages = _messages(filled.corpus, numbers, queries)
                 answers = _answers(service, messages, deadline_ms / 1000, clients)
                 case = f"{what} {deadline_ms} ms, {clients} clients" if clients > 1 else f"{what} {deadline_ms} ms"
-                yield Row.at_least(16, case, _PERCENT, answers.percent, "%", note=answers.line())
+                yield Row.at_least(case, _PERCENT, answers.percent, "%", note=answers.line())
 
 
 def _messages(corpus: Corpus, numbers: Iterator[int], calls: int) -> list[bytes]:
@@ -128,7 +128,3 @@ def _answers(service: Serving, messages: Sequence[bytes], deadline_s: float | No
             for each in reply.degraded
         ),
     )
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

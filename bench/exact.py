@@ -1,4 +1,4 @@
-"""`python -m bench.exact`: what recalls in setting B find against an exact search, and how long they take (row 6)."""
+"""Part `exact`: what recalls in setting B find against an exact search, and how long they take."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.asking import in_process_latency, nearest_alone, recall_requests
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.corpus import TAG_SHARES, TAGS, Corpus, place_of
+from bench.goals import Judge
 from bench.recall import NOT_MEASURED
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row
 from bench.stores import B
 from hummock.core.recall import Recalled, RecallQuery
 from hummock.rpc.recall_messages import recall_query
@@ -41,20 +42,18 @@ class Case:
     Attributes:
         recall: The least recall@10.
         share: Longest p50 of a recall, as a share of an exact scan of all rows by NumPy.
-        p50_ms: Guide for the p50.
     """
 
     name: str
     tags: tuple[str, ...]
     recall: float
     share: float
-    p50_ms: float
 
 
 CASES = (
-    Case(name="a filter that 1/64 pass", tags=("narrow",), recall=1.0, share=0.1, p50_ms=0.6),
-    Case(name="a filter that 75 % pass", tags=("most",), recall=0.99, share=0.2, p50_ms=1.5),
-    Case(name="no filter", tags=(), recall=0.99, share=0.2, p50_ms=0.8),
+    Case(name="a filter that 1/64 pass", tags=("narrow",), recall=1.0, share=0.1),
+    Case(name="a filter that 75 % pass", tags=("most",), recall=0.99, share=0.2),
+    Case(name="no filter", tags=(), recall=0.99, share=0.2),
 )
 
 
@@ -67,7 +66,7 @@ class Share:
 
 
 def measure(options: Options) -> Findings:
-    """Row 6, all in process."""
+    """Recall@10, numbers of results and times, all in process."""
     filled = options.stores.filled(B)
     corpus, vectors, tagged = filled.corpus, np.asarray(filled.vectors()), filled.tagged()
     rows: list[Row] = []
@@ -84,9 +83,9 @@ def measure(options: Options) -> Findings:
         # The questions above would come from the recall cache.
         requests = recall_requests(corpus, range(_QUERIES, _QUERIES + _WARM_UP + measured), *case.tags)
         latency = in_process_latency(filled.bench, requests[:_WARM_UP], requests[_WARM_UP:])
-        what = f"B: recall in process as in row 2, {case.name}, p50"
-        judge = Judge(name="an exact scan by NumPy", value=scan_ms, guide=case.p50_ms)
-        rows.append(Row.beside(6, what, case.share, latency.p50_ms, judge, latency.line()))
+        what = f"B: recall in process, {case.name}, p50"
+        judge = Judge(name="an exact scan by NumPy", value=scan_ms)
+        rows.append(Row.beside(what, case.share, latency.p50_ms, judge, latency.line()))
     figures = (("calls before those that count, for each filter", str(_WARM_UP)),)
     return Findings(part=PART, rows=tuple(rows), figures=figures, not_measured=NOT_MEASURED)
 
@@ -143,17 +142,12 @@ def _counts_row(recall: Recall, corpus: Corpus, tagged: dict[str, Flags]) -> Row
             asked += 1
             kept += len(recall(query).hits) == min(K, matches)
     what = "B: share of recalls with min(10, matches) results, filters that 0 to 20 memories pass"
-    return Row.at_least(6, what, 1.0, kept / asked, "", note=f"{asked} recalls with {len(TAGS)} tags in pairs")
+    return Row.at_least(what, 1.0, kept / asked, "", note=f"{asked} recalls with {len(TAGS)} tags in pairs")
 
 
 def _share_row(case: Case, share: Share) -> Row:
     what = f"B: recall@10 of the vector path against exact float32, {case.name}"
-    brief = "" if case.tags else "Share of the ten nearest that is found"
     note = (
         f"a hit within {_ROUNDING} of the tenth cosine counts, for vectors are kept as float16; else {share.strict:.4f}"
     )
-    return Row.at_least(6, what, case.recall, share.recall, "", note=note, brief=brief)
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)
+    return Row.at_least(what, case.recall, share.recall, "", note=note)

@@ -1,4 +1,4 @@
-"""`python -m bench.index`: this repository indexed alongside recalls and Learns of others (rows 18 to 22).
+"""Part `index`: this repository indexed alongside recalls and Learns of others.
 
 First it is found by words, then by meaning, by the default model. REPO names another folder.
 """
@@ -16,9 +16,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.asking import LEARN, RECALL, Call, Latency, caller
-from bench.command import Options, run_parts
+from bench.command import Options
+from bench.goals import Judge
 from bench.model import default_model, no_model
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving, say
 from hummock_client.v1 import admin_service_pb2, memory_pb2, project_service_pb2, recall_pb2
 from hummock_client.v1 import context_service_pb2 as pb
@@ -33,8 +34,8 @@ PART = "index"
 _ROOT = Path(os.environ.get("REPO", Path(__file__).parent.parent))
 _PROJECT, _OTHER = "indexed", "asked"
 _WARM_UP, _RECALLS, _LEARNS = 50, 400, 100
-_WORDS_S, _VECTORS_S, _AGAIN_S = 15.0, 240.0, 2.0
-"""Guides."""
+_VECTORS_S = 240.0
+"""Guide."""
 _CUT_TIMES, _AGAIN_TIMES = 4.0, 2.0
 _BESIDE, _LEARN_BESIDE = 2.0, 1.5
 _RENAMED = 100
@@ -55,10 +56,10 @@ class _Beside:
 
 
 def measure(options: Options, root: Path = _ROOT) -> Findings:
-    """Rows 18 to 22, or why they were skipped."""
+    """Indexing and calls beside it, or why they were skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        return Findings(part=PART, skipped=(no_model(18, options.models_dir),))
+        return Findings(part=PART, skipped=(no_model("indexing", options.models_dir),))
     with TemporaryDirectory(prefix="hummock-bench-", dir=options.stores.directory) as name:
         copy = Path(name) / "repository"
         _copy(root, copy)
@@ -84,17 +85,16 @@ def _measured(service: Serving, root: Path, model: str) -> Findings:
     again_s = _again(service, root)
     renamed, embedded, reused = _renamed(service, root)
     sent = first.sent
-    words = Judge(name="reading and cutting the folder", value=cut_s, unit="s", guide=_WORDS_S)
-    again = Judge(name="reading and cutting the folder", value=cut_s, unit="s", guide=_AGAIN_S)
+    words = Judge(name="reading and cutting the folder", value=cut_s, unit="s")
+    again = Judge(name="reading and cutting the folder", value=cut_s, unit="s")
     return Findings(
         part=PART,
         rows=(
-            Row.beside(18, f"{sent} fragments and entries of a repository found by words", _CUT_TIMES, words_s, words),
-            Row.guide(18, f"the same by meaning, {model}", _VECTORS_S, vectors_s, "s", note="other calls beside it"),
-            Row.beside(19, "indexed again, nothing changed", _AGAIN_TIMES, again_s, again),
-            Row.at_most(20, f"a folder of {renamed} files renamed: fragments embedded", 0, embedded, ""),
+            Row.beside(f"{sent} fragments and entries of a repository found by words", _CUT_TIMES, words_s, words),
+            Row.guide(f"the same by meaning, {model}", _VECTORS_S, vectors_s, "s", note="other calls beside it"),
+            Row.beside("indexed again, nothing changed", _AGAIN_TIMES, again_s, again),
+            Row.at_most(f"a folder of {renamed} files renamed: fragments embedded", 0, embedded, ""),
             Row.at_most(
-                21,
                 "a recall of text while vectors are made, p99, in those of an idle service",
                 _BESIDE,
                 beside.recall.p99_ms / idle.recall.p99_ms,
@@ -102,7 +102,6 @@ def _measured(service: Serving, root: Path, model: str) -> Findings:
                 note=f"p99 {idle.recall.p99_ms:.2f} ms idle, {beside.recall.p99_ms:.2f} beside",
             ),
             Row.at_most(
-                22,
                 "a Learn of one sentence while vectors are made, p50, in those of an idle service",
                 _LEARN_BESIDE,
                 beside.learn.p50_ms / idle.learn.p50_ms,
@@ -226,7 +225,3 @@ def _renamed(service: Serving, root: Path) -> tuple[int, int, int]:
     say(f"{len(moved)} files renamed: {report.sent} sent, {report.deleted} deleted")
     embedded = after.embedded_count - before.embedded_count
     return len(moved), embedded, after.reused_count - before.reused_count
-
-
-if __name__ == "__main__":
-    run_parts([measure], __doc__)

@@ -1,4 +1,4 @@
-"""`python -m bench.learn`: durable writes one by one and from 64 writers (row 9), and as one stream (row 10)."""
+"""Parts `learn` and `bulk`: durable writes one by one and from 64 writers, and as one stream."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from typing import TypeVar
 import grpc
 
 from bench.asking import LEARN, RECALL, TAG, Latency, caller, recall_messages, recall_requests, settled, timed
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.corpus import Corpus
 from bench.generator import Generator, Load, NoCompiler
-from bench.lmdb_alone import lmdb_alone
-from bench.report import Findings, Judge, Row
+from bench.goals import Headline, Judge
+from bench.lmdb_alone import LMDB, lmdb_alone
+from bench.report import Findings
 from bench.service import Bench, BenchFailed, Serving, say
 from bench.stores import BATCH_MEMORIES, A, B
 from hummock.core.memory import LearnCommand, Learned, LearnStatus
@@ -39,9 +40,6 @@ _ALONE, _WARM_UP = 300, 100
 _TOGETHER = 100 * _WRITERS
 _CHECKED = 20
 _LMDB_MEMORIES = 25_600
-_ONE_MS, _IN_PROCESS_PER_S, _GRPC_PER_S, _BULK_PER_S, _CAUGHT_UP_S = 1.4, 8000.0, 2500.0, 15_000.0, 75.0
-"""Guides."""
-_ONE_TIMES, _GRPC_TIMES, _TOGETHER_SHARE, _GRPC_SHARE, _BULK_SHARE = 4.0, 2.0, 0.2, 0.5, 0.2
 _GROUP = 256
 """Memories that the writer takes into one transaction at most."""
 _PAGE_BYTES = 4096
@@ -64,16 +62,9 @@ class Alone:
     learn: Latency
     fsync: Latency
 
-    def row(self, how: str, limit: float, judge: Judge) -> Row:
-        """The row with its judge."""
-        what = "one durable Learn (vector given), which is recallable when it answers, 100,000 memories in the store"
-        note = f"one fsync between the writes {self.fsync.p50_ms:.3f} ms"
-        brief = f"One durable Learn, {how}"
-        return Row.beside(9, f"{what}; {how}, p50", limit, self.learn.p50_ms, judge, note, brief=brief)
-
 
 def measure(options: Options) -> Findings:
-    """Row 9, on a copy of the store, with all its projects in memory."""
+    """Single Learns and 64 writers, on a copy of the store, with all its projects in memory."""
     generator, skipped = _generator(options)
     with options.stores.filled(A).copied() as filled:
         fresh = fresh_requests(filled.corpus)
@@ -98,21 +89,21 @@ def measure(options: Options) -> Findings:
                 per_s = _together(learn, commands[-_TOGETHER:])
     with lmdb_alone(options.stores.directory) as lmdb:
         one, together_per_s = lmdb.one(_ALONE), lmdb.per_s(_TOGETHER, _WRITERS)
+    commit = Judge(name=f"a commit of as many bytes by {LMDB}", value=one.p50_ms)
+    headlines = [Headline.of("learn", over_grpc.learn.p50_ms, commit)]
+    if load is not None:
+        judge = Judge(name=f"{LMDB}, {_WRITERS} a commit", value=together_per_s, unit="memories/s")
+        headlines.append(Headline.of("writers", load.calls_per_s, judge))
     return Findings(
         part=PART,
-        rows=(
-            over_grpc.row(
-                "over gRPC", _GRPC_TIMES, Judge(name="that in process", value=in_process.learn.p50_ms, guide=_ONE_MS)
-            ),
-            in_process.row("in process", _ONE_TIMES, Judge(name="LMDB alone", value=one.p50_ms, guide=_ONE_MS)),
-            *_together_rows(per_s, together_per_s, load),
-        ),
+        headlines=tuple(headlines),
         figures=(
             ("one Learn over gRPC", over_grpc.learn.line()),
             ("one Learn in process", in_process.learn.line()),
             ("fsync of 4 KiB written in place, between the Learns", in_process.fsync.line()),
             ("the same bytes written by LMDB alone", one.line()),
             ("64 writers over gRPC", load.line() if load else skipped[0]),
+            ("64 writers in process, memories a second", f"{per_s:.0f}"),
             ("calls before those that count", str(_WARM_UP)),
         ),
         skipped=skipped,
@@ -120,22 +111,12 @@ def measure(options: Options) -> Findings:
     )
 
 
-def _together_rows(per_s: float, lmdb_per_s: float, load: Load | None) -> Iterator[Row]:
-    what, unit = f"{_WRITERS} writers of one memory at a time (vector given)", "memories/s"
-    judge = Judge(name=f"LMDB alone, {_WRITERS} a transaction", value=lmdb_per_s, unit=unit, guide=_IN_PROCESS_PER_S)
-    yield Row.share(9, f"{what}, in process", _TOGETHER_SHARE, per_s, judge)
-    if load is not None:
-        inside = Judge(name="that in process", value=per_s, unit=unit, guide=_GRPC_PER_S)
-        brief = f"{_WRITERS} writers over gRPC"
-        yield Row.share(9, f"{what}, over gRPC, closed loop", _GRPC_SHARE, load.calls_per_s, inside, brief=brief)
-
-
 def _generator(options: Options) -> tuple[Generator | None, tuple[str, ...]]:
     """The load generator, or why there is none."""
     try:
         return Generator.compiled(options.stores.directory), ()
     except NoCompiler as none:
-        return None, (f"row 9, 64 writers over gRPC: {none}",)
+        return None, (f"64 writers over gRPC: {none}",)
 
 
 def fresh_requests(corpus: Corpus) -> Iterator[pb.LearnRequest]:
@@ -215,7 +196,7 @@ def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> 
 
 
 def measure_bulk(options: Options) -> Findings:
-    """Row 10, into an empty store."""
+    """LearnStream into an empty store."""
     source = options.stores.filled(B)
     corpus = source.corpus
     say("bulk: making the requests")
@@ -237,30 +218,16 @@ def measure_bulk(options: Options) -> Findings:
     stored = pb.LearnStreamResponse.FromString(replies[-1]).stored_count
     if stored != corpus.size:
         raise BenchFailed(f"{stored} of {corpus.size} memories were stored")
-    what = f"B: LearnStream, vectors given, {BATCH_MEMORIES} memories a batch"
-    behind = "B: from the last answer of LearnStream until a recall among all 100,000 is answered"
-    note = "sign bits, no graph to build and no build flags; the project is loaded by that recall"
     per_s = corpus.size / (learnt_s - started_s)
     with lmdb_alone(options.stores.directory) as lmdb:
-        judge = Judge(
-            name=f"LMDB alone, {_GROUP} a transaction",
-            value=lmdb.per_s(_LMDB_MEMORIES, _GROUP),
-            unit="memories/s",
-            guide=_BULK_PER_S,
-        )
+        judge = Judge(name=f"{LMDB}, {_GROUP} a commit", value=lmdb.per_s(_LMDB_MEMORIES, _GROUP), unit="memories/s")
     return Findings(
         part=BULK,
-        rows=(
-            Row.share(10, what, _BULK_SHARE, per_s, judge, brief="LearnStream with vectors"),
-            Row.guide(10, behind, _CAUGHT_UP_S, recalled_s - learnt_s, "s", note=note),
-        ),
+        headlines=(Headline.of("stream", per_s, judge),),
         figures=(
-            ("all memories durable after, s", f"{learnt_s - started_s:.2f}"),
+            (f"B, {BATCH_MEMORIES} memories a batch: all durable after, s", f"{learnt_s - started_s:.2f}"),
+            ("from then until a recall among all is answered, s", f"{recalled_s - learnt_s:.2f}"),
             ("the service's CPU from its start, s", f"{cpu_s:.1f}"),
         ),
         not_measured=_BULK_NOT_MEASURED,
     )
-
-
-if __name__ == "__main__":
-    run_parts((measure, measure_bulk), __doc__)

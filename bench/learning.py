@@ -1,6 +1,6 @@
-"""`python -m bench.learning`: turns of a project that learns, with a language model that is dead, hangs, or is none.
+"""Parts `learning` and `turn`: turns of a project that learns, with a language model that is dead, hangs, or is none.
 
-Each turn is Render(commit) and ObserveTurn (row 17). The services run side by side and are asked in turns, in an order
+Each turn is Render(commit) and ObserveTurn. The services run side by side and are asked in turns, in an order
 that is drawn anew each time, so that whatever the machine does meanwhile it does to all of them. Two of them have no
 language model: how far those are apart is how far off a figure can be by chance.
 """
@@ -19,19 +19,20 @@ from tempfile import TemporaryDirectory
 
 from bench import toy_models
 from bench.asking import LEARN, Latency, caller
-from bench.command import Options, run_parts
+from bench.command import Options
+from bench.goals import Headline
 from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving
 from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
 
-PART = "learning"
+PART, TURN = "learning", "turn"
 ENTRIES = 1000
 _LEARN_AT_ONCE = 500
 _WARM_UP = 100
+_TURNS = 500
 _HANGS_S = 60.0
 _NONE, _AGAIN, _DEAD, _HANGING = "none", "none, again", "dead", "hanging"
-_RENDER_MS = 6.0
 _TIMES = 1.1
 """Largest ratio of p99 to that without a language model that counts as unchanged."""
 _SEED = 7420
@@ -70,7 +71,7 @@ class Asked:
 
 
 def measure(options: Options) -> Findings:
-    """Row 17: p99 of both calls, against a service that has no language model."""
+    """p99 of both calls, against a service that has no language model."""
     names = entry_names(ENTRIES)
     with ExitStack() as stack:
         directory = Path(stack.enter_context(TemporaryDirectory(dir=options.stores.directory)))
@@ -81,12 +82,34 @@ def measure(options: Options) -> Findings:
         }
         chosen = random.Random(_SEED)  # noqa: S311 - made-up turns, no secrets
         for number in range(_WARM_UP + options.queries):
-            text = f"第{number}回，我想去看看{chosen.choice(names)}，还有{chosen.choice(names)}"
+            text = _text(number, chosen, names)
             for each in chosen.sample(list(asked.values()), len(asked)):
                 each.turn(number, text, counts=number >= _WARM_UP)
+    return Findings(part=PART, rows=tuple(rows(asked)), figures=tuple(figures(asked)), not_measured=NOT_MEASURED)
+
+
+def measure_turn(options: Options) -> Findings:
+    """Turns of a service without a language model."""
+    names = entry_names(ENTRIES)
+    with (
+        TemporaryDirectory(dir=options.stores.directory) as directory,
+        _serving(Path(directory, _NONE), "", names) as service,
+    ):
+        asked = Asked(service=service)
+        chosen = random.Random(_SEED)  # noqa: S311 - made-up turns, no secrets
+        for number in range(_WARM_UP + _TURNS):
+            asked.turn(number, _text(number, chosen, names), counts=number >= _WARM_UP)
+    render, observe = Latency.of(asked.render_s), Latency.of(asked.observe_s)
     return Findings(
-        part=PART, rows=(*rows(asked), _render_row(asked)), figures=tuple(figures(asked)), not_measured=NOT_MEASURED
+        part=TURN,
+        headlines=(Headline.of("turn", render.p50_ms),),
+        figures=(("RenderTurn", render.line()), ("ObserveTurn", observe.line())),
+        not_measured=NOT_MEASURED,
     )
+
+
+def _text(number: int, chosen: random.Random, names: Sequence[str]) -> str:
+    return f"第{number}回，我想去看看{chosen.choice(names)}，还有{chosen.choice(names)}"
 
 
 def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
@@ -98,14 +121,7 @@ def rows(asked: Mapping[str, Asked]) -> Iterator[Row]:
             what = f"{call}, {ENTRIES:,} entries, the language model {state}: p99 to that without a language model"
             p99_ms = latencies[name].p99_ms
             note = f"{p99_ms:.2f} ms, without {none_ms:.2f} ms; another service without one {again_ms / none_ms:.2f} ×"
-            yield Row.at_most(17, what, _TIMES, p99_ms / none_ms, "×", note=note)
-
-
-def _render_row(asked: Mapping[str, Asked]) -> Row:
-    render = Latency.of(asked[_NONE].render_s)
-    what = f"Render(commit), {ENTRIES:,} entries, p50"
-    brief = f"A turn's prompt in a project with {ENTRIES:,} learnt entries"
-    return Row.guide(17, what, _RENDER_MS, render.p50_ms, "ms", note=render.line(), brief=brief)
+            yield Row.at_most(what, _TIMES, p99_ms / none_ms, "×", note=note)
 
 
 def figures(asked: Mapping[str, Asked]) -> Iterator[tuple[str, str]]:
@@ -178,7 +194,3 @@ def _dead() -> str:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     return f"http://127.0.0.1:{port}/v1"
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

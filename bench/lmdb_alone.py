@@ -1,4 +1,4 @@
-"""LMDB alone: what durable writes of a memory's bytes take with nothing of ours around (the judge of rows 9 and 10)."""
+"""LMDB alone: what durable writes of a memory's bytes take with nothing of ours around them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import numpy as np
 from bench.asking import Latency
 from bench.stores import SEED
 
+LMDB = "LMDB {}.{}.{}".format(*lmdb.version())
+"""Name and version of the library."""
 _TABLES = 10
 """Tables that learning a memory writes to, some 3,500 bytes in all."""
 _VALUE_BYTES = 350

@@ -1,4 +1,4 @@
-"""`python -m bench.load`: many clients at once in setting A, closed and open loop (row 4)."""
+"""Parts `load` and `many`: many clients at once in setting A, closed and open loop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 import sys
 from dataclasses import dataclass
 
+import grpc
+
 from bench.asking import RECALL, TAG, WARM_UP_CALLS, check_replies, in_process_latency, recall_messages, recall_requests
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
+from bench.goals import Headline, Judge
 from bench.recall import NOT_MEASURED
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row
 from bench.service import BenchFailed, Serving
 from bench.stores import SEED, A, Filled
 from bench.trivial import CALL, trivial_server
@@ -20,13 +23,11 @@ _CLIENTS = 16
 _MANY_CLIENTS = (1, 16, 64)
 _WARM_UP_CALLS = 1000
 _CALLS = 6000
-_RECALLS_PER_S, _P99_MS, _SERVER_CPU_MS = 1500.0, 25.0, 0.7
-"""Guides."""
-_RATE_SHARE, _P99_TURNS, _CPU_TIMES = 0.7, 2.0, 1.25
-_OPEN_SHARE = 0.8
+_P99_TURNS, _CPU_TIMES = 2.0, 1.25
+_RECALLS_PER_S, _OPEN_SHARE = 1500.0, 0.8
 _REPLY_BYTES = 9344
 """Mean size of a recall's reply in A."""
-_WHAT = "A: recalls as in row 1 over gRPC, 16 clients on the same cores as the service"
+_WHAT = "A: recalls over gRPC, 16 clients on the same cores as the service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +43,17 @@ class Served:
 
 
 def measure(options: Options) -> Findings:
-    """Row 4: 16 clients, as fast as they are answered, then at a rate of their own."""
+    """16 clients, as fast as they are answered, then at a rate of their own."""
     try:
         generator = Generator.compiled(options.stores.directory)
     except NoCompiler as none:
-        return Findings(part=PART, skipped=(f"row 4, 16 clients over gRPC: {none}",))
+        return Findings(part=PART, skipped=(f"16 clients over gRPC: {none}",))
     filled = options.stores.filled(A)
     readers = _readers()
     # Each process has kernels to load and projects to read.
     warm_up_calls = (1 + readers) * _WARM_UP_CALLS
     messages = recall_messages(filled.corpus, range(warm_up_calls + 2 * _CALLS), TAG)
-    least_ms = _least_cpu_ms(filled, generator, messages)
+    bare, least_ms = _least(filled, generator, messages)
     with filled.bench.serving() as service:
         generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
         alone = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
@@ -67,22 +68,19 @@ def measure(options: Options) -> Findings:
         raise BenchFailed(f"{failed} of {3 * _CALLS} recalls failed")
     open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
     what = f"{_WHAT}, {_beside(readers)}"
-    per_core_s = 1e3 / (least_ms + _generator_ms(closed.load))
-    cores = Judge(
-        name="all cores at the least CPU a call",
-        value=(os.cpu_count() or 1) * per_core_s,
-        unit="recalls/s",
-        guide=_RECALLS_PER_S,
-    )
-    turns = Judge(name="a turn of all clients", value=1e3 * _CLIENTS / closed.load.calls_per_s, guide=_P99_MS)
-    least = Judge(name="a recall in process and a bare reply", value=least_ms, guide=_SERVER_CPU_MS)
+    judge = Judge(name=f"bare replies by grpc.aio {grpc.__version__}", value=bare.calls_per_s, unit="calls/s")
+    headlines = [Headline.of("clients", alone.load.calls_per_s, judge)]
+    if readers:
+        headlines.append(Headline.of("readers", closed.load.calls_per_s, judge))
+    turns = Judge(name="a turn of all clients", value=1e3 * _CLIENTS / closed.load.calls_per_s)
+    least = Judge(name="a recall in process and a bare reply", value=least_ms)
     return Findings(
         part=PART,
+        headlines=tuple(headlines),
         rows=(
-            Row.share(4, f"{what}; closed loop", _RATE_SHARE, closed.load.calls_per_s, cores),
-            Row.beside(4, f"{what}; closed loop, p99", _P99_TURNS, closed.load.latency.p99_ms, turns),
-            Row.beside(4, f"{what}; open loop, p99", _P99_TURNS, opened.load.latency.p99_ms, turns, open_note),
-            Row.beside(4, f"{what}; the service's CPU a call", _CPU_TIMES, closed.server_cpu_ms, least),
+            Row.beside(f"{what}; closed loop, p99", _P99_TURNS, closed.load.latency.p99_ms, turns),
+            Row.beside(f"{what}; open loop, p99", _P99_TURNS, opened.load.latency.p99_ms, turns, open_note),
+            Row.beside(f"{what}; the service's CPU a call", _CPU_TIMES, closed.server_cpu_ms, least),
         ),
         figures=(
             ("16 clients, closed loop, one process", alone.line()),
@@ -91,6 +89,7 @@ def measure(options: Options) -> Findings:
             (f"anonymous memory of the service {_beside(readers)}, all projects loaded", f"{anonymous_mb:.0f} MB"),
             ("calls before those that count, for each process", str(_WARM_UP_CALLS)),
         ),
+        skipped=() if readers else ("readers need Linux and a second core",),
         not_measured=NOT_MEASURED,
     )
 
@@ -117,19 +116,15 @@ def measure_many(options: Options) -> Findings:
     return Findings(part=MANY, figures=tuple(figures), not_measured=NOT_MEASURED)
 
 
-def _least_cpu_ms(filled: Filled, generator: Generator, messages: list[bytes]) -> float:
-    """CPU that a call cannot do without: a recall in process, and what a bare server takes for a reply of its size."""
+def _least(filled: Filled, generator: Generator, messages: list[bytes]) -> tuple[Load, float]:
+    """The load on a bare server, and the ms of CPU that a call cannot do without: a recall and such a reply."""
     requests = recall_requests(filled.corpus, range(2 * WARM_UP_CALLS), TAG)
     in_process = in_process_latency(filled.bench, requests[:WARM_UP_CALLS], requests[WARM_UP_CALLS:])
     with trivial_server(_REPLY_BYTES) as server:
         generator.run(server.target, CALL, messages[:_WARM_UP_CALLS], _CLIENTS)
         before_s = server.cpu_s()
         load = generator.run(server.target, CALL, messages[-_CALLS:], _CLIENTS)
-        return in_process.p50_ms + 1e3 * (server.cpu_s() - before_s) / load.calls
-
-
-def _generator_ms(load: Load) -> float:
-    return 1e3 * load.own_cpu_share * load.elapsed_s / load.calls
+        return load, in_process.p50_ms + 1e3 * (server.cpu_s() - before_s) / load.calls
 
 
 def _readers() -> int:
@@ -154,7 +149,3 @@ def served(
     server_cpu_ms = 1000 * (service.cpu_s() - before_s) / load.calls
     check_replies(load.replies)
     return Served(load=load, server_cpu_ms=server_cpu_ms)
-
-
-if __name__ == "__main__":
-    run_parts((measure, measure_many), __doc__)

@@ -1,10 +1,10 @@
-"""`python -m bench.metrics`: what metrics add to a recall (row 29)."""
+"""Part `metrics`: what metrics add to a recall."""
 
 from __future__ import annotations
 
 from bench.access import caller, in_turns
 from bench.asking import TAG, WARM_UP_CALLS, Latency, recall_messages
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.report import Findings, Row
 from bench.stores import A, Setting
 
@@ -15,7 +15,7 @@ _ONE = Setting(name="metrics", memories=A.memories // A.projects, projects=1)
 
 
 def measure(options: Options) -> Findings:
-    """Row 29: the same store behind a service without metrics, and behind one with them."""
+    """Measures one store behind a service without metrics, and behind one with them."""
     filled = options.stores.filled(_ONE)
     asked = recall_messages(filled.corpus, range(options.queries + WARM_UP_CALLS), TAG)
     with filled.copied() as copied:
@@ -25,14 +25,10 @@ def measure(options: Options) -> Findings:
             found = in_turns(caller(plain.channel), caller(metered.channel), asked)
     return Findings(
         part=PART,
-        rows=(Row.at_most(29, _WHAT, _LIMIT, found.added_percent, "%"),),
+        rows=(Row.at_most(_WHAT, _LIMIT, found.added_percent, "%"),),
         figures=(
             ("without metrics", Latency.of(found.plain_s).line()),
             ("with metrics", Latency.of(found.guarded_s).line()),
         ),
         not_measured=("metrics of readers, which count into files", "the page, which is read every 15 s or so"),
     )
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

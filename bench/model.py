@@ -1,7 +1,7 @@
-"""`python -m bench.model`: texts that the default model embeds: recalls (row 13) and Learn (row 11).
+"""Parts `model` and `embedding`: texts that the default model embeds: recalls and Learn.
 
 Alongside them stand tokenizers and onnxruntime alone, one text an inference on one core, on the graphs that the service
-runs. HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which row 11 learns alongside this repository.
+runs. HUMMOCK_SHARED names the folder that holds datasets/cosqa-code, which `embedding` learns with this repository.
 """
 
 from __future__ import annotations
@@ -17,27 +17,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import onnxruntime
 from tokenizers import Tokenizer
 from tokenizers.normalizers import BertNormalizer
 
-from bench.asking import (
-    RECALL,
-    TAG,
-    WARM_UP_CALLS,
-    Call,
-    Latency,
-    caller,
-    check_replies,
-    recall_messages,
-    recall_requests,
-    timed,
-)
-from bench.command import Options, run_parts
+from bench.asking import RECALL, TAG, WARM_UP_CALLS, Call, Latency, caller, check_replies, recall_requests, timed
+from bench.command import Options
 from bench.corpus import Corpus
 from bench.eval.made import drawn
-from bench.report import Findings, Judge, Row
+from bench.goals import Headline, Judge
+from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
-from bench.stores import BATCH_MEMORIES, ONE_OF_A, A, Filled, learn_all
+from bench.stores import BATCH_MEMORIES, ONE_OF_A, Filled, learn_all
 from hummock import models
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription, served
 from hummock.models.description import TOKENIZER_FILE, Pooling
@@ -58,28 +49,26 @@ _TOKENS = 16
 _CALLS = 300
 _LANGUAGES = {"Chinese": 1.0, "English": 0.0}
 """Each with the share of Chinese in its texts: of two models a mixed text asks both, as an English one does."""
-_TIMES = 1.2
 _HAN = frozenset({"han"})
 _TEXTS, _FRAGMENTS, _ROUNDS, _LEARN_SHARE = 2000, 1000, 2, 0.95
 _REPOSITORY = Path(__file__).parents[1]
 _PROJECT = "bench"
 NOT_MEASURED = (
-    "row 13 of texts in both languages, which ask both of two models",
-    "row 13 among all of A: its store has one project as large as A's, for a project meets no other's memories",
+    "recalls of texts in both languages, which ask both of two models",
+    "recalls of texts in all 16 projects of A: their store has one project of that size",
 )
 
 
 def measure(options: Options) -> Findings:
-    """Row 13, or why it was skipped."""
+    """Recalls of Chinese and of English texts, or why they were skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        return Findings(part=PART, skipped=(no_model(13, options.models_dir),))
+        return Findings(part=PART, skipped=(no_model("recall of a text", options.models_dir),))
     alone = ModelAlone(model, options.models_dir)
     filled = options.stores.filled_with(ONE_OF_A, model, options.models_dir)
     requests = _text_requests(filled.corpus, alone, WARM_UP_CALLS + _CALLS)
     recalls = _recalls(filled, requests)
     model_times = {language: _model_time(alone, each) for language, each in requests.items()}
-    given = _row_1(options)
     figures = [
         figure
         for language in _LANGUAGES
@@ -88,27 +77,17 @@ def measure(options: Options) -> Findings:
             (f"{model.name} alone, {language}, one core", model_times[language].line()),
         )
     ]
+    alone_name = f"{model.name} alone, onnxruntime {onnxruntime.__version__}"
+    headlines = [
+        Headline.of(each, recalls[each].p50_ms, Judge(name=alone_name, value=model_times[each].p50_ms))
+        for each in _LANGUAGES
+    ]
     return Findings(
         part=PART,
-        rows=tuple(_row(model, each, recalls[each], model_times[each], given) for each in _LANGUAGES),
-        figures=(
-            *figures,
-            ("recall as in row 1, in the same minute", given.line()),
-            ("calls before those that count", str(WARM_UP_CALLS)),
-        ),
+        headlines=tuple(headlines),
+        figures=(*figures, ("calls before those that count", str(WARM_UP_CALLS))),
         not_measured=NOT_MEASURED,
     )
-
-
-def _row(model: EmbeddingModel, language: str, recall: Latency, model_time: Latency, given: Latency) -> Row:
-    what = (
-        f"A: recall as in row 1, {_TOKENS} tokens of {language} text embedded by {model.name}, "
-        "late interaction, over gRPC, p50"
-    )
-    note = f"row 1's p50 of this part {given.p50_ms:.3f} ms, the model alone {model_time.p50_ms:.3f} ms"
-    judge = Judge(name="row 1 and the model alone", value=given.p50_ms + model_time.p50_ms)
-    brief = f"Recall by a {language} text over gRPC, models included"
-    return Row.beside(13, what, _TIMES, recall.p50_ms, judge, note, brief=brief)
 
 
 def default_model(models_dir: Path) -> EmbeddingModel | None:
@@ -117,14 +96,14 @@ def default_model(models_dir: Path) -> EmbeddingModel | None:
     return next((each for each in wanted if models.is_here(each, models_dir)), None)
 
 
-def no_model(row: int, models_dir: Path) -> str:
-    """Why a row is skipped that needs a default model."""
+def no_model(what: str, models_dir: Path) -> str:
+    """Why something is skipped that needs a default model."""
     names = ", ".join(each.name for each in models.candidates(models.AUTO, models_dir))
-    return f"row {row}: none of {names} is in {models_dir}; `make model` fetches it"
+    return f"{what}: none of {names} is in {models_dir}; `make model` fetches it"
 
 
 def _text_requests(corpus: Corpus, alone: ModelAlone, calls: int) -> dict[str, list[recall_pb2.RecallRequest]]:
-    """Recalls by language, like row 1 but without vectors; their texts have `_TOKENS` tokens each and all differ."""
+    """Recalls by language, without vectors; their texts have `_TOKENS` tokens each and all differ."""
     found: dict[float, dict[str, recall_pb2.RecallRequest]] = {chinese: {} for chinese in _LANGUAGES.values()}
     for number in count():
         (request,) = recall_requests(corpus, [number], TAG)
@@ -165,19 +144,11 @@ def _model_time(alone: ModelAlone, requests: Sequence[recall_pb2.RecallRequest])
     return Latency.of(times_s[WARM_UP_CALLS:])
 
 
-def _row_1(options: Options) -> Latency:
-    filled = options.stores.filled(A)
-    messages = recall_messages(filled.corpus, range(WARM_UP_CALLS + _CALLS), TAG)
-    with filled.bench.serving() as service:
-        made = timed(caller(service.channel, RECALL), messages[:WARM_UP_CALLS], messages[WARM_UP_CALLS:])
-    return Latency.of(made.times_s)
-
-
 def measure_embedding(options: Options) -> Findings:
-    """Row 11 of each kind of texts, or why it was skipped."""
+    """Learn of each kind of texts, or why it was skipped."""
     model = default_model(options.models_dir)
     if model is None:
-        return Findings(part=EMBEDDING, skipped=(no_model(11, options.models_dir),))
+        return Findings(part=EMBEDDING, skipped=(no_model("Learn of texts", options.models_dir),))
     path = Path(os.environ.get("HUMMOCK_SHARED", "../shared")) / "datasets" / "cosqa-code" / "corpus.jsonl"
     kinds = {"fragments of this repository": _fragments()}
     if path.exists():
@@ -187,14 +158,14 @@ def measure_embedding(options: Options) -> Findings:
         part=EMBEDDING,
         rows=tuple(row for row, _ in each),
         figures=tuple(figure for _, figures in each for figure in figures),
-        skipped=() if path.exists() else (f"row 11 of cosqa: {path} is not there",),
+        skipped=() if path.exists() else (f"cosqa: {path} is not there",),
     )
 
 
 def _embedding(
     model: EmbeddingModel, options: Options, kind: str, memories: Sequence[memory_pb2.Memory]
 ) -> tuple[Row, list[tuple[str, str]]]:
-    """Row 11. Both do the same chunks, on as many threads as there are cores."""
+    """Both do the same chunks, on as many threads as there are cores."""
     documents = _documents(model, options.models_dir, memories)
     alone_s, learnt_s = [], []
     for _ in range(_ROUNDS):
@@ -207,7 +178,7 @@ def _embedding(
         (f"{who}, {kind}, chunks/s (texts/s)", ", ".join(_rates(chunks, len(memories), each) for each in taken_s))
         for who, taken_s in (("onnxruntime alone", alone_s), ("LearnStream", learnt_s))
     ]
-    return Row.at_least(11, what, _LEARN_SHARE, min(alone_s) / min(learnt_s), "", note=note), figures
+    return Row.at_least(what, _LEARN_SHARE, min(alone_s) / min(learnt_s), "", note=note), figures
 
 
 def _rates(chunks: int, texts: int, taken_s: float) -> str:
@@ -315,7 +286,3 @@ class TextSession:
         """The beginning of a text that has so many tokens of its own; None where it has fewer."""
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
         return text[: offsets[tokens - 1][1]] if len(offsets) >= tokens else None
-
-
-if __name__ == "__main__":
-    run_parts((measure, measure_embedding), __doc__)

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 VIEW_BYTES = 1934
-"""Bytes of memory per stored memory: growth from 100,000 to 1,000,000 in `bench/results/latest.md`, 384 dims."""
+"""Bytes of memory per stored memory: growth from 100,000 to 1,000,000 (part `growth`), 384 dims."""
 
 _MIB, _GIB = 1 << 20, 1 << 30
 _HALVINGS = 80

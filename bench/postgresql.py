@@ -1,4 +1,4 @@
-"""`python -m bench.postgresql`: the store over PostgreSQL against LMDB, in the same run (rows 32 to 35).
+"""Part `postgresql`: the store over PostgreSQL against LMDB, in the same run.
 
 A PostgreSQL that waits for the disk, on a socket of this machine, and services over it. What they have is copied from
 the LMDB of the other parts, so that both have the same. Calls are made in turns: to one service, then the same to the
@@ -22,10 +22,11 @@ from tempfile import TemporaryDirectory
 import psycopg
 
 from bench.asking import LEARN, RECALL, TAG, Call, Latency, caller, check_replies, recall_messages
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.generator import Generator, Load, NoCompiler
+from bench.goals import Judge
 from bench.learn import check_created, fresh_requests
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed, Serving, say
 from bench.stores import A, B, Filled, Setting
 from tests.postgresql.account import Unusable
@@ -68,19 +69,19 @@ class Sizes:
 
 
 def measure(options: Options) -> Findings:
-    """Rows 32 to 35."""
+    """Rows for A and B."""
     return measure_at(options, Sizes(recalls=options.queries))
 
 
 def measure_at(options: Options, sizes: Sizes) -> Findings:
-    """Rows 32 to 35 for the given sizes."""
+    """Rows for the given sizes."""
     folder = options.stores.directory
     try:
         generator = Generator.compiled(folder)
         with running_node(folder / "postgresql") as node:
             return _measured(options, sizes, generator, node)
     except (ProgramsMissing, Unusable, NoCompiler) as missing:
-        return Findings(part=PART, skipped=(f"rows 32 to 35, the store over PostgreSQL: {missing}",))
+        return Findings(part=PART, skipped=(f"the store over PostgreSQL: {missing}",))
     except NodeFailed as failed:
         raise BenchFailed(str(failed)) from failed
 
@@ -242,40 +243,32 @@ def _rows(
     (lmdb, ours), (lmdb_learn, our_learn) = recalls, learns
     trips = f"a round trip {trip.p50_ms:.3f} ms"
     yield Row.at_most(
-        32,
-        "A: recall as in row 1 over PostgreSQL, over gRPC, one client, p50: to 1.5 × LMDB's and a round trip",
+        "A: recall over PostgreSQL, over gRPC, one client, p50: to 1.5 × LMDB's and a round trip",
         _RECALL_TIMES * lmdb.p50_ms + _RECALL_TRIPS * trip.p50_ms,
         ours.p50_ms,
         "ms",
         f"LMDB {lmdb.p50_ms:.3f} ms, {trips}",
-        brief="Recall over PostgreSQL and gRPC",
     )
     yield Row.at_most(
-        33,
         "one durable Learn (vector given) over PostgreSQL, over gRPC, p50: to LMDB's and two round trips",
         lmdb_learn.p50_ms + _LEARN_TRIPS * trip.p50_ms,
         our_learn.p50_ms,
         "ms",
         f"LMDB {lmdb_learn.p50_ms:.3f} ms, {trips}",
-        brief="One durable Learn over PostgreSQL and gRPC",
     )
     per_s = {name: sum(load.calls_per_s for load in some) for name, some in loads.items()}
     lmdb_per_s, one_per_s, two_per_s = per_s.values()
     note = f"LMDB {lmdb_per_s:.0f}/s; the clients, both services and PostgreSQL share the cores"
     judge = Judge(name="one service over PostgreSQL", value=one_per_s, unit="recalls/s")
-    yield Row.share(34, f"A: {_CLIENTS} clients over two services", 1.0, two_per_s, judge, note)
+    yield Row.share(f"A: {_CLIENTS} clients over two services", 1.0, two_per_s, judge, note)
 
 
 def _take_over_row(sizes: Sizes, take_overs: Sequence[float], by_lmdb: float) -> Row:
     what = f"first recall in one project of {sizes.one.memories:,} by a service that has never seen it"
     ordered = sorted(take_overs)
     note = f"median of {len(ordered)}; LMDB {by_lmdb:.2f} s"
-    return Row.guide(35, what, _TAKE_OVER_S, ordered[len(ordered) // 2], "s", note=note)
+    return Row.guide(what, _TAKE_OVER_S, ordered[len(ordered) // 2], "s", note=note)
 
 
 def _line(loads: Sequence[Load]) -> str:
     return f"{sum(load.calls_per_s for load in loads):.0f}/s: {'; '.join(load.line() for load in loads)}"
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

@@ -1,10 +1,12 @@
-"""`python -m bench.recall`: one client's recalls in setting A, over gRPC and in process (rows 1, 2 and 5)."""
+"""Part `recall`: one client's recalls in setting A, over gRPC and in process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
+
+import grpc
 
 from bench.asking import (
     RECALL,
@@ -17,9 +19,11 @@ from bench.asking import (
     recall_requests,
     timed,
 )
-from bench.command import Options, run_parts
-from bench.peers.running import QDRANT_EDGE, Result, run_peer
-from bench.report import Findings, Judge, Row
+from bench.command import Options
+from bench.goals import Headline, Judge
+from bench.peers.running import QDRANT_EDGE, run_peer
+from bench.report import Findings
+from bench.service import BenchFailed
 from bench.stores import A, Filled
 from bench.trivial import CALL, trivial_server
 from hummock_client.v1 import recall_pb2
@@ -31,19 +35,19 @@ NOT_MEASURED = (
     "a cold page cache, and compiling the kernels: both were warm",
     "recalls while others write",
 )
-_GRPC_P50_MS, _GRPC_P99_MS, _IN_PROCESS_P50_MS, _OWN_P50_MS = 1.2, 4.0, 0.6, 0.2
-"""Guides."""
-_OVER_GRPC_TIMES, _IN_PROCESS_TIMES, _TAIL = 0.75, 0.3, 2.0
-OVER_GRPC, IN_PROCESS = "Hummock, over gRPC", "Hummock, in process"
-"""Names of bars in the chart."""
-_WORK = "A: recall, vector + words, filter project + tag (1/64 of all), MMR 50 to 10, payloads"
+_AGAIN = 200
+"""Questions that are asked once more, which the recall cache answers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverGrpc:
-    """One client over a socket: latencies of Recall and of a server that does nothing, and the sizes of messages."""
+    """One client over a socket: latencies, and the sizes of messages.
+
+    `cached` are recalls that the cache answers, `trivial` calls of a server that does nothing.
+    """
 
     recall: Latency
+    cached: Latency
     trivial: Latency
     request_bytes: float
     reply_bytes: float
@@ -51,7 +55,7 @@ class OverGrpc:
 
 
 def measure(options: Options) -> Findings:
-    """Rows 1, 2 and 5, and what the receipts say."""
+    """Asks the questions over gRPC, once more, in process, and of a peer."""
     filled = options.stores.filled(A)
     # The questions of the warm-up are none of those that are measured.
     asked = recall_requests(filled.corpus, range(options.queries), TAG)
@@ -60,69 +64,33 @@ def measure(options: Options) -> Findings:
     over_grpc = measure_over_grpc(filled, warm_up, asked)
     in_process = in_process_latency(filled.bench, warm_up, asked)
     peer = run_peer(QDRANT_EDGE, filled, A.memories, options.stores.directory)
-    own_ms = over_grpc.recall.p50_ms - in_process.p50_ms - over_grpc.trivial.p50_ms
+    bare = Judge(name=f"a bare reply by grpc.aio {grpc.__version__}", value=over_grpc.trivial.p50_ms)
+    least = Judge(name=f"in process plus {bare.name}", value=in_process.p50_ms + bare.value)
+    headlines = [
+        Headline.of("wire", over_grpc.recall.p50_ms, least),
+        Headline.of("cached", over_grpc.cached.p50_ms, bare),
+    ]
+    figures = [
+        ("recall over gRPC, grpcio's client with bytes for messages", over_grpc.recall.line()),
+        ("recall in process, all hits read", in_process.line()),
+        ("the last questions again, from the recall cache", over_grpc.cached.line()),
+        ("trivial RPC of equal sizes, bare grpc.aio server in a process of its own", over_grpc.trivial.line()),
+        ("bytes of a request and of a reply, mean", f"{over_grpc.request_bytes:.0f}, {over_grpc.reply_bytes:.0f}"),
+        ("stages of the receipt over gRPC, p50 ms", _stages_line(over_grpc.stages_p50_ms)),
+        ("calls before those that count", str(WARM_UP_CALLS)),
+        ("store A", "of an earlier run" if filled.reused else "learnt in this run"),
+    ]
+    if not isinstance(peer, str):
+        judge = Judge(name=f"{peer.package} {peer.version} in process", value=peer.p50_ms)
+        headlines.append(Headline.of("recall in process", in_process.p50_ms, judge))
+        headlines.append(Headline.of("recall", over_grpc.recall.p50_ms, judge))
+        figures.append((f"{peer.package} {peer.version}", peer.line()))
     return Findings(
         part=PART,
-        rows=(
-            *_peer_rows(peer, over_grpc.recall, in_process),
-            Row.beside(
-                1,
-                f"{_WORK}; over gRPC, one client, p99",
-                _TAIL,
-                over_grpc.recall.p99_ms,
-                Judge(name="its p50", value=over_grpc.recall.p50_ms, guide=_GRPC_P99_MS),
-            ),
-            Row.beside(
-                5,
-                "A: what the service adds to row 2 and a bare reply, p50",
-                1.0,
-                own_ms,
-                Judge(name="a bare reply of equal size", value=over_grpc.trivial.p50_ms, guide=_OWN_P50_MS),
-                brief="What requests, queue and replies add to it",
-            ),
-        ),
-        figures=(
-            ("recall over gRPC, grpcio's client with bytes for messages", over_grpc.recall.line()),
-            ("recall in process, all hits read", in_process.line()),
-            ("trivial RPC of equal sizes, bare grpc.aio server in a process of its own", over_grpc.trivial.line()),
-            ("bytes of a request and of a reply, mean", f"{over_grpc.request_bytes:.0f}, {over_grpc.reply_bytes:.0f}"),
-            ("stages of the receipt over gRPC, p50 ms", _stages_line(over_grpc.stages_p50_ms)),
-            ("calls before those that count", str(WARM_UP_CALLS)),
-            ("store A", "of an earlier run" if filled.reused else "learnt in this run"),
-        ),
-        recall_p50_ms=(
-            (OVER_GRPC, over_grpc.recall.p50_ms),
-            (IN_PROCESS, in_process.p50_ms),
-            *(((f"{peer.package} {peer.version}, in process", peer.p50_ms),) if not isinstance(peer, str) else ()),
-        ),
-        skipped=(f"rows 1 and 2 beside their peer: {peer}",) if isinstance(peer, str) else (),
+        headlines=tuple(headlines),
+        figures=tuple(figures),
+        skipped=(peer,) if isinstance(peer, str) else (),
         not_measured=NOT_MEASURED,
-    )
-
-
-def _peer_rows(peer: Result | str, over_grpc: Latency, in_process: Latency) -> Iterator[Row]:
-    """The peer has no socket to cross in either row."""
-    if isinstance(peer, str):
-        return
-    name = f"{peer.package} {peer.version} in process"
-    judges = [Judge(name=name, value=peer.p50_ms, guide=guide) for guide in (_GRPC_P50_MS, _IN_PROCESS_P50_MS)]
-    yield Row.beside(
-        1,
-        f"{_WORK}; over gRPC, one client, p50",
-        _OVER_GRPC_TIMES,
-        over_grpc.p50_ms,
-        judges[0],
-        peer.line(),
-        brief="Recall among 100,000 memories over gRPC",
-    )
-    yield Row.beside(
-        2,
-        f"{_WORK}; in process, p50",
-        _IN_PROCESS_TIMES,
-        in_process.p50_ms,
-        judges[1],
-        peer.line(),
-        brief="The same in one process",
     )
 
 
@@ -133,12 +101,16 @@ def measure_over_grpc(
     first, messages = ([request.SerializeToString() for request in each] for each in (warm_up, asked))
     with filled.bench.serving() as service:
         recalls = timed(caller(service.channel, RECALL), first, messages)
+        cached = timed(caller(service.channel, RECALL), (), messages[-_AGAIN:])
     check_replies(recalls.replies)
+    if not all(recall_pb2.RecallResponse.FromString(reply).receipt.cached for reply in cached.replies):
+        raise BenchFailed("a question that was asked again was not answered from the cache")
     reply_bytes = fmean(map(len, recalls.replies))
     with trivial_server(round(reply_bytes)) as server:
         trivial = timed(caller(server.channel, CALL), first, messages)
     return OverGrpc(
         recall=Latency.of(recalls.times_s),
+        cached=Latency.of(cached.times_s),
         trivial=Latency.of(trivial.times_s),
         request_bytes=fmean(map(len, messages)),
         reply_bytes=reply_bytes,
@@ -158,7 +130,3 @@ def _stages(replies: Sequence[bytes]) -> dict[str, float]:
 
 def _stages_line(stages_p50_ms: dict[str, float]) -> str:
     return ", ".join(f"{stage} {p50_ms:.3f}" for stage, p50_ms in stages_p50_ms.items())
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

@@ -1,14 +1,16 @@
-"""`python -m bench.render`: writing 50 candidates into 4,000 tokens, in process and without the recall (row 15)."""
+"""Part `render`: writing 50 candidates into 4,000 tokens, in process and without the recall."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from bench.asking import Latency, settled
-from bench.command import Options, run_parts
+from bench.command import Options
 from bench.corpus import NOW_S, Corpus
+from bench.goals import Headline
 from bench.report import Findings, Row
 from bench.stores import SEED
 from hummock.core.memory import Memory, SecretPolicy
@@ -37,40 +39,56 @@ NOT_MEASURED = (
 def measure(options: Options) -> Findings:
     """Every form by the estimate, and by a tokenizer.json where a model brings one; no two turns have the same 50."""
     turns = list(_turns())
-    rows = [*_rows(EstimatedTokens(), turns, "tokens estimated", _ESTIMATED_MS)]
+    estimated = {form: _written(EstimatedTokens(), turns, form) for form in RenderForm}
+    rows = [_row(written, "tokens estimated", _ESTIMATED_MS) for written in estimated.values()]
     skipped = []
     if file := next(iter(sorted(options.models_dir.glob("*/tokenizer.json"))), None):
-        counter = CountedOnce(TokenizerTokens.from_file(file))
-        rows += _rows(counter, turns, f"tokens counted by {file.parent.name}", _EXACT_MS)
+        counter, how = CountedOnce(TokenizerTokens.from_file(file)), f"tokens counted by {file.parent.name}"
+        rows += [_row(_written(counter, turns, form), how, _EXACT_MS) for form in RenderForm]
     else:
-        skipped.append(f"row 15, counting exactly: there is no tokenizer.json in {options.models_dir}")
-    return Findings(part=PART, rows=tuple(rows), skipped=tuple(skipped), not_measured=NOT_MEASURED)
+        skipped.append(f"counting exactly: there is no tokenizer.json in {options.models_dir}")
+    return Findings(
+        part=PART,
+        headlines=(Headline.of("render", estimated[RenderForm.CONTEXT].latency.p50_ms),),
+        rows=tuple(rows),
+        skipped=tuple(skipped),
+        not_measured=NOT_MEASURED,
+    )
 
 
-def _rows(counter: TokenCounter, turns: Sequence[tuple[Selected, ...]], how: str, limit_ms: float) -> Iterator[Row]:
-    for form in RenderForm:
-        frame = Frame(
-            wording=wording_of(Locale.ZH),
-            budget_tokens=_BUDGET_TOKENS,
-            counter=counter,
-            info=ProjectInfo(path="/srv/bench"),
-            as_of=NOW_S,
-            quotas=Quotas(domains=_CANDIDATES, learning_records=_CANDIDATES, code_fragments=_CANDIDATES),
-        )
-        times_s, tokens = [], 0
-        with settled():
-            for selected in turns:
-                started_s = time.perf_counter()
-                section = compose(selected, (), frame, FORMS[form])
-                marked(section.memories, selected, frame)
-                times_s.append(time.perf_counter() - started_s)
-                tokens += section.token_count
-        latency = Latency.of(times_s)
-        note = f"{latency.line()}; {tokens // len(turns)} tokens"
-        what = f"{_CANDIDATES} candidates within {_BUDGET_TOKENS:,} tokens as {form.name}, {how}; p50"
-        is_usual = form is RenderForm.CONTEXT and limit_ms == _ESTIMATED_MS
-        brief = f"{_CANDIDATES} Chinese memories written into {_BUDGET_TOKENS:,} tokens" if is_usual else ""
-        yield Row.guide(15, what, limit_ms, latency.p50_ms, "ms", note=note, brief=brief)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """Turns written in a form: the time of each, and their tokens on average."""
+
+    form: RenderForm
+    latency: Latency
+    tokens: int
+
+
+def _row(written: _Written, how: str, limit_ms: float) -> Row:
+    what = f"{_CANDIDATES} candidates within {_BUDGET_TOKENS:,} tokens as {written.form.name}, {how}; p50"
+    note = f"{written.latency.line()}; {written.tokens} tokens"
+    return Row.guide(what, limit_ms, written.latency.p50_ms, "ms", note)
+
+
+def _written(counter: TokenCounter, turns: Sequence[tuple[Selected, ...]], form: RenderForm) -> _Written:
+    frame = Frame(
+        wording=wording_of(Locale.ZH),
+        budget_tokens=_BUDGET_TOKENS,
+        counter=counter,
+        info=ProjectInfo(path="/srv/bench"),
+        as_of=NOW_S,
+        quotas=Quotas(domains=_CANDIDATES, learning_records=_CANDIDATES, code_fragments=_CANDIDATES),
+    )
+    times_s, tokens = [], 0
+    with settled():
+        for selected in turns:
+            started_s = time.perf_counter()
+            section = compose(selected, (), frame, FORMS[form])
+            marked(section.memories, selected, frame)
+            times_s.append(time.perf_counter() - started_s)
+            tokens += section.token_count
+    return _Written(form=form, latency=Latency.of(times_s), tokens=tokens // len(turns))
 
 
 def _turns() -> Iterator[tuple[Selected, ...]]:
@@ -89,7 +107,3 @@ def _memories(count: int) -> Iterator[Memory]:
     drafts = [lesson.draft for lesson in learn_command(request).lessons]
     for prepared in preparation.prepare(request.project, drafts, SecretPolicy.REDACT):
         yield make_memory(prepared, None, chunk_count=1, now=NOW_S)
-
-
-if __name__ == "__main__":
-    run_parts((measure,), __doc__)

@@ -1,7 +1,8 @@
-"""`python -m bench.scale`: a start (row 12), one project that grows (row 7), very many projects (row 14)."""
+"""Parts `start`, `growth` and `projects`: a start, one project that grows, very many projects."""
 
 from __future__ import annotations
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -10,10 +11,11 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench.asking import RECALL, TAG, WARM_UP_CALLS, Latency, caller, check_replies, recall_messages, timed
-from bench.command import Options, run_parts
+from bench.command import Options
+from bench.goals import Headline, Judge
 from bench.peers.running import QDRANT_EDGE, run_peer
 from bench.recall import NOT_MEASURED
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row
 from bench.service import Serving
 from bench.stores import DIM, A, B, Filled, Setting
 from hummock.store.lmdb.saved_views import SAVED_VIEWS
@@ -26,9 +28,7 @@ _MIB_NOTE = "1 MB is 1,048,576 bytes here"
 
 _STARTS = 3
 _RECALLS = 640
-_FIRST_ANSWER_S, _ANONYMOUS_MIB = 1.0, 450.0
-"""Guides."""
-_START_TIMES, _MEMORY_TIMES = 2.0, 3.0
+_MEMORY_TIMES = 3.0
 _LIBRARIES = "import grpc, lmdb, msgspec, numba, numpy, onnxruntime, tokenizers, google.protobuf.message"
 _START_NOT_MEASURED = (
     "a start with a real model: a stub stands for it, whose file is 40 KB; onnxruntime itself is loaded and counted",
@@ -40,20 +40,17 @@ _SIZES = (
     B,
     Setting(name="ten-times-B", memories=1_000_000, projects=1),
 )
-_P50_MS, _START_S = 3.0, 5.0
-"""Guides."""
+_START_S = 5.0
 _GROWTH = 2.5
 
 _MANY = Setting(name="many-projects", memories=1_000_000, projects=10_000)
 _WARM_UP = 100
 _IDLE_S = 10.0
-_TOUCH_MS, _MANY_MIB = 5.0, 600.0
-"""Guides."""
 _TOUCH_TIMES = 3.0
 
 
 def measure_start(options: Options) -> Findings:
-    """Row 12."""
+    """Seconds from exec to the first answer, with a stub for the model; memory with all projects loaded."""
     filled = options.stores.filled(A)
     messages = recall_messages(filled.corpus, range(_RECALLS + _STARTS), TAG)
     serving_s, first_answer_s = [], []
@@ -66,25 +63,15 @@ def measure_start(options: Options) -> Findings:
                 # Questions go to the projects in turn, so that these load all of them.
                 check_replies(timed(caller(service.channel, RECALL), (), messages[_STARTS:]).replies)
                 all_mib, resident_mib = service.anonymous_bytes() / _MIB, service.resident_bytes() / _MIB
-    libraries = Judge(name="Python with the libraries", value=_libraries_s(), unit="s", guide=_FIRST_ANSWER_S)
-    vectors = Judge(name="its vectors in float32", value=A.memories * DIM * 4 / _MIB, unit="MB", guide=_ANONYMOUS_MIB)
-    what = "A: from exec to the first answer over gRPC, stub model, one project loaded"
+    libraries = Judge(
+        name=f"Python {platform.python_version()} with the same libraries", value=_libraries_s(), unit="s"
+    )
+    vectors = Judge(name="its vectors in float32", value=A.memories * DIM * 4 / _MIB, unit="MB")
     memory = "A: anonymous resident memory (RssAnon) with all 16 projects loaded, after 640 recalls"
     return Findings(
         part=START,
-        rows=(
-            Row.beside(
-                12,
-                f"{what}, median of {_STARTS}",
-                _START_TIMES,
-                median(first_answer_s),
-                libraries,
-                brief="Start until the first answer",
-            ),
-            Row.beside(
-                12, memory, _MEMORY_TIMES, all_mib, vectors, _MIB_NOTE, brief="Memory with 100,000 memories loaded"
-            ),
-        ),
+        headlines=(Headline.of("start", median(first_answer_s), libraries),),
+        rows=(Row.beside(memory, _MEMORY_TIMES, all_mib, vectors, _MIB_NOTE),),
         figures=(
             ("exec to serving, s", _listed(serving_s)),
             ("exec to the first answer, s", _listed(first_answer_s)),
@@ -137,7 +124,7 @@ class Grown:
 
 
 def measure_growth(options: Options) -> Findings:
-    """Row 7, memory and disk at each size."""
+    """Recalls, starts, memory and disk at each size."""
     grown = [_grown(options.stores.filled(setting), options.queries) for setting in _SIZES]
     _, base, largest = grown
     filled = options.stores.filled(_SIZES[-1])
@@ -146,18 +133,17 @@ def measure_growth(options: Options) -> Findings:
         ("filter project + tag (1/4)", TAG, largest.recall, base.recall),
         ("no filter but the project", "", largest.unfiltered, base.unfiltered),
     ):
-        what = f"1,000,000 memories in one project: recall as in row 1, {name}, over gRPC, p50"
+        what = f"1,000,000 memories in one project: recall, {name}, over gRPC, p50"
         peer = run_peer(QDRANT_EDGE, filled, filled.setting.memories, options.stores.directory, tag)
         if isinstance(peer, str):
-            skipped.append(f"row 7 beside its peer: {peer}")
+            skipped.append(f"1,000,000 memories beside a peer: {peer}")
         else:
-            judge = Judge(name=f"{peer.package} {peer.version} in process", value=peer.p50_ms, guide=_P50_MS)
-            brief = f"Recall in a project of 1,000,000 over gRPC, {name}"
-            rows.append(Row.beside(7, what, 1.0, ours.p50_ms, judge, peer.line(), brief=brief))
+            judge = Judge(name=f"{peer.package} {peer.version} in process", value=peer.p50_ms)
+            rows.append(Row.beside(what, 1.0, ours.p50_ms, judge, peer.line()))
             figures.append((f"{peer.package} {peer.version}, {name}", peer.line()))
-        rows.append(Row.beside(7, what, _GROWTH, ours.p50_ms, Judge(name="that of B", value=before.p50_ms)))
+        rows.append(Row.beside(what, _GROWTH, ours.p50_ms, Judge(name="that of B", value=before.p50_ms)))
     start = "1,000,000 memories in one project: from exec to the first answer over gRPC"
-    rows.append(Row.guide(7, f"{start}, its view saved", _START_S, largest.first_answer_s, "s"))
+    rows.append(Row.guide(f"{start}, its view saved", _START_S, largest.first_answer_s, "s"))
     figures.append((f"{start}, its view made of the tables, s", f"{largest.loaded_s:.2f}"))
     return Findings(
         part=GROWTH,
@@ -203,7 +189,7 @@ def _first_answer_s(service: Serving, message: bytes) -> float:
 
 
 def measure_projects(options: Options) -> Findings:
-    """Row 14: every project is asked once, which loads it, then the service is left alone."""
+    """Every project is asked once, which loads it, then the service is left alone."""
     filled = options.stores.filled(_MANY)
     # Questions go to the projects in turn: the first of these touch other projects than those that count.
     messages = recall_messages(filled.corpus, range(_MANY.projects))
@@ -216,16 +202,16 @@ def measure_projects(options: Options) -> Findings:
         again = recall_messages(filled.corpus, range(2 * _MANY.projects - _WARM_UP, 2 * _MANY.projects))
         second = Latency.of(timed(caller(service.channel, RECALL), (), again).times_s)
     touch = Latency.of(cold.times_s)
-    warm = Judge(name="the p50 of a second one", value=second.p50_ms, guide=_TOUCH_MS)
-    vectors = Judge(name="all vectors in float32", value=_MANY.memories * DIM * 4 / _MIB, unit="MB", guide=_MANY_MIB)
+    warm = Judge(name="the p50 of a second one", value=second.p50_ms)
+    vectors = Judge(name="all vectors in float32", value=_MANY.memories * DIM * 4 / _MIB, unit="MB")
     what = "10,000 projects × 100: first recall of a cold project, over gRPC"
     idle = f"10,000 projects × 100: anonymous memory (RssAnon), idle {_IDLE_S:.0f} s after each was asked once"
     return Findings(
         part=PROJECTS,
         rows=(
-            Row.beside(14, f"{what}, p50", _TOUCH_TIMES, touch.p50_ms, warm),
-            Row.beside(14, f"{what}, p99", _TOUCH_TIMES, touch.p99_ms, warm),
-            Row.beside(14, idle, 1.0, after_mib, vectors, _MIB_NOTE),
+            Row.beside(f"{what}, p50", _TOUCH_TIMES, touch.p50_ms, warm),
+            Row.beside(f"{what}, p99", _TOUCH_TIMES, touch.p99_ms, warm),
+            Row.beside(idle, 1.0, after_mib, vectors, _MIB_NOTE),
         ),
         figures=(
             ("first recall of a cold project", touch.line()),
@@ -234,7 +220,3 @@ def measure_projects(options: Options) -> Findings:
         ),
         not_measured=NOT_MEASURED,
     )
-
-
-if __name__ == "__main__":
-    run_parts((measure_start, measure_growth, measure_projects), __doc__)

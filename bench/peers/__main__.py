@@ -1,4 +1,4 @@
-"""`python -m bench.peers`: the same work by other stores in the same run (row 3); one that is missing is skipped aloud.
+"""`python -m bench.peers`: the same work by other stores in the same run; one that is missing is skipped aloud.
 
 A recall of Hummock's goes over gRPC; those that run in process have no socket between. `make bench-peers` installs them
 at the versions of requirements.txt into an environment of their own.
@@ -6,14 +6,20 @@ at the versions of requirements.txt into an environment of their own.
 
 from __future__ import annotations
 
+import time
+
 from bench import recall
 from bench.asking import TAG, WARM_UP_CALLS, in_process_latency, recall_requests
-from bench.command import RESULTS, Options, run_parts
+from bench.command import RESULTS, Options, options_of, options_parser
+from bench.goals import Judge
+from bench.machine import Machine
+from bench.peers.chart import OURS, chart
 from bench.peers.running import CHROMA, LANCE_DB, MEM0, QDRANT_EDGE, SQLITE_VEC, ZVEC, Result, run_peer
-from bench.report import Findings, Judge, Row
+from bench.report import Findings, Row, Run
 from bench.stores import A
 
 PART = "peers"
+_OVER_GRPC, _IN_PROCESS = f"{OURS}, over gRPC", f"{OURS}, in process"
 _MEM0_MEMORIES = 10_000
 _TIMES = (
     (SQLITE_VEC, A.memories, 7.0),
@@ -31,15 +37,20 @@ NOT_MEASURED = (
 
 
 def measure(options: Options) -> Findings:
-    """Row 3, and the peers' own figures."""
+    """Our time as a share of each peer's, and the peers' own figures."""
+    return _measured(options)[0]
+
+
+def _measured(options: Options) -> tuple[Findings, dict[str, float]]:
+    """The findings, and the bars of the chart: whose recall it is, and its p50 in ms."""
     filled = options.stores.filled(A)
     asked = recall_requests(filled.corpus, range(options.queries), TAG)
     warm_up = recall_requests(filled.corpus, range(options.queries, options.queries + WARM_UP_CALLS), TAG)
     ours = recall.measure_over_grpc(filled, warm_up, asked).recall
     inside = in_process_latency(filled.bench, warm_up, asked)
     rows: list[Row] = []
-    figures = [(recall.OVER_GRPC, ours.line()), (recall.IN_PROCESS, inside.line())]
-    bars = [(recall.OVER_GRPC, ours.p50_ms), (recall.IN_PROCESS, inside.p50_ms)]
+    figures = [(_OVER_GRPC, ours.line()), (_IN_PROCESS, inside.line())]
+    bars = {_OVER_GRPC: ours.p50_ms, _IN_PROCESS: inside.p50_ms}
     skipped: list[str] = []
     for peer, memories, times in ((QDRANT_EDGE, A.memories, None), *_TIMES):
         result = run_peer(peer, filled, memories, options.stores.directory)
@@ -48,29 +59,32 @@ def measure(options: Options) -> Findings:
             continue
         figures.append((f"{result.package} {result.version}", result.line()))
         size = "" if memories == A.memories else f", {memories:,} memories"
-        bars.append((f"{result.package} {result.version}, {peer.where}{size}", result.p50_ms))
+        bars[f"{result.package} {result.version}, {peer.where}{size}"] = result.p50_ms
         if times is not None:
             rows.append(_row(result, times, ours.p50_ms))
-    return Findings(
-        part=PART,
-        rows=tuple(rows),
-        figures=tuple(figures),
-        recall_p50_ms=tuple(bars),
-        skipped=tuple(skipped),
-        not_measured=NOT_MEASURED,
+    findings = Findings(
+        part=PART, rows=tuple(rows), figures=tuple(figures), skipped=tuple(skipped), not_measured=NOT_MEASURED
     )
+    return findings, bars
 
 
 def _row(result: Result, times: float, ours_ms: float) -> Row:
     what = f"A: recall over gRPC, p50 among 100,000, against {result.memories} memories"
     judge = Judge(name=f"{result.package} {result.version}", value=result.p50_ms)
-    brief = f"Recall over gRPC beside {result.package}" if result.memories == A.memories else ""
-    return Row.beside(3, what, 1 / times, ours_ms, judge, result.line(), brief=brief)
+    return Row.beside(what, 1 / times, ours_ms, judge, result.line())
 
 
 def main() -> None:
     """The command line."""
-    run_parts((measure,), __doc__).write(RESULTS, PART)
+    options = options_of(options_parser(__doc__).parse_args())
+    machine = Machine.here(options.stores.directory)
+    started_s = time.perf_counter()
+    findings, bars = _measured(options)
+    run = Run(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(findings,))
+    page = run.details("Beside other stores")
+    for ending, text in (("json", run.json()), ("md", page), ("svg", chart(bars, machine.caption()))):
+        (RESULTS / f"{PART}.{ending}").write_text(text, encoding="utf-8")
+    print(page)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,6 @@ def test_a_language_model_that_does_not_answer_is_held_against_none() -> None:
     p99_s = {"none": 0.010, "none, again": 0.011, "dead": 0.010, "hanging": 0.012}
     asked = {name: Asked(service=service, render_s=[each], observe_s=[each]) for name, each in p99_s.items()}
     found = list(rows(asked))
-    assert {row.row for row in found} == {17}
     assert [row.what.partition(",")[0] for row in found] == ["Render(commit)"] * 2 + ["ObserveTurn"] * 2
     assert [(row.value, row.reached) for row in found] == [(1.0, True), (pytest.approx(1.2), False)] * 2
     assert found[1].note == "12.00 ms, without 10.00 ms; another service without one 1.10 ×"

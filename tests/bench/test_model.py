@@ -35,16 +35,14 @@ def test_the_default_is_two_models_where_both_are_there_else_one(tmp_path: Path)
 
 
 def test_each_language_has_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model, "A", Setting(name="tiny", memories=240, projects=3))
     monkeypatch.setattr(model, "ONE_OF_A", Setting(name="one-of-tiny", memories=400, projects=1, embedded="quarter"))
     monkeypatch.setattr(model, "WARM_UP_CALLS", 1)
     monkeypatch.setattr(model, "_CALLS", 4)
     tiny = toy_models.build_tiny(tmp_path / "models")
     monkeypatch.setattr(model, "default_model", lambda _: tiny)
     found = model.measure(Options(stores=Stores(directory=tmp_path), models_dir=tmp_path / "models", queries=4))
-    assert [row.row for row in found.rows] == [13, 13]
-    for row, language in zip(found.rows, ("Chinese", "English"), strict=True):
-        assert f"16 tokens of {language} text embedded by {tiny.name}" in row.what
+    assert [each.name for each in found.headlines] == ["Chinese", "English"]
+    assert all(each.beside.startswith(f"{tiny.name} alone, onnxruntime ") for each in found.headlines)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import machine
+from bench.goals import GOALS, Headline, Judge
 from bench.machine import Machine
-from bench.report import Findings, Judge, Measured, Report, Row, chart, json_text, read_parts
+from bench.peers.chart import chart
+from bench.report import Findings, Row, Run, json_text, read_run
 
 pytestmark = pytest.mark.long
 
@@ -20,13 +22,10 @@ pytestmark = pytest.mark.long
 @pytest.mark.parametrize(
     ("row", "target", "value", "reached"),
     [
-        *((Row.at_most(1, "p50", 1.2, value, "ms"), "≤ 1.2", value, value <= 1.2) for value in (1.1, 1.2, 1.3)),
-        *(
-            (Row.at_least(4, "recalls", 1500, each, ""), "≥ 1500", each, each >= 1500)
-            for each in (1499.0, 1500.0, 1501.0)
-        ),
+        *((Row.at_most("p50", 1.2, value, "ms"), "≤ 1.2", value, value <= 1.2) for value in (1.1, 1.2, 1.3)),
+        *((Row.at_least("recalls", 1500, each, ""), "≥ 1500", each, each >= 1500) for each in (1499.0, 1500.0, 1501.0)),
         # What is shown is rounded, and what is compared is not.
-        (Row.at_most(1, "p50", 1.2, 1.20001, "ms"), "≤ 1.2", 1.2, False),
+        (Row.at_most("p50", 1.2, 1.20001, "ms"), "≤ 1.2", 1.2, False),
     ],
 )
 def test_a_figure_is_reached_at_its_limit(row: Row, target: str, value: float, reached: bool) -> None:
@@ -37,13 +36,11 @@ MACHINE = Machine(
     time="2026-05-02T10:00:00+00:00", system="Linux", cpu="a processor", cores=2, load_average=0.1, file_system="ext4",
     commit="c0ffee", versions={"python": "3.11"},
 )  # fmt: skip
-EARLIER = replace(MACHINE, time="2026-05-01T10:00:00+00:00", commit="decade")
-FULL = Findings(
-    part="full",
-    rows=(Row.at_most(1, "p50 of 还款", 1.2, 1, "ms", note="seen"), Row.at_least(4, "recalls", 1500, 400, "recalls/s")),
+DETAILS = Findings(
+    part="load",
+    rows=(Row.at_least("recalls", 1500, 400, "recalls/s"), Row.at_most("p50 of 还款", 1.2, 1, "ms", note="seen")),
     figures=(("store", "of an earlier run"),),
-    recall_p50_ms=(("Hummock", 1.25), ("other", 2.5)),
-    skipped=("row 13: no model",),
+    skipped=("readers need a second core",),
     not_measured=("cold caches",),
 )
 
@@ -64,89 +61,122 @@ def test_a_row_that_fits_into_a_line_stands_in_one() -> None:
     assert [json.loads(line.strip(" ,")) for line in json_text(rows).splitlines()[1:-1]] == rows
 
 
-def report(*parts: Findings, machine: Machine = MACHINE) -> Report:
-    return Report(
-        machine=MACHINE, elapsed_s=1.23, parts=tuple(Measured(findings=each, machine=machine) for each in parts)
-    )
+def run_of(*parts: Findings) -> Run:
+    return Run(machine=MACHINE, elapsed_s=61.23, parts=parts)
 
 
-def test_the_rows_of_all_parts_stand_in_the_order_of_the_table() -> None:
-    late = Findings(part="late", rows=(Row.at_most(12, "start", 1, 0.5, "s"),))
-    early = Findings(part="early", rows=(Row.at_most(1, "p50", 1.2, 1, "ms"), Row.at_most(1, "p99", 4, 5, "ms")))
-    written = json.loads(report(late, early).json())
-    assert [row["row"] for row in written["rows"]] == [1, 1, 12]
-    assert written["rows"][0] == {
-        "row": 1, "what": "p50", "target": "≤ 1.2", "value": 1.0, "unit": "ms", "reached": True, "note": "",
-        "brief": "", "ours": "1 ms", "judge": "", "part": "early",
-        "time": "2026-05-02T10:00:00+00:00", "commit": "c0ffee",
+PEER, REPLY = Judge(name="a peer 1.2", value=4.0), Judge(name="a bare reply", value=2.5)
+
+
+@pytest.mark.parametrize(
+    ("headline", "cells", "reached"),
+    [
+        (Headline.of("recall", 3.0, PEER), ("3 ms", "a peer 1.2: 4 ms", "0.75", "≤ 0.75 ×"), True),
+        (Headline.of("recall", 3.01, PEER), ("**3.01 ms**", "a peer 1.2: 4 ms", "0.75", "≤ 0.75 ×"), False),
+        (Headline.of("wire", 3.0, REPLY), ("3 ms", "a bare reply: 2.5 ms", "1.20 (+0.50 ms)", "≤ 0.7 ms more"), True),
+        (
+            Headline.of("wire", 3.3, REPLY),
+            ("**3.3 ms**", "a bare reply: 2.5 ms", "1.32 (+0.80 ms)", "≤ 0.7 ms more"),
+            False,
+        ),
+        (Headline.of("learn", 1.9, REPLY), ("1.9 ms", "a bare reply: 2.5 ms", "0.76", "≤ 2 ms"), True),
+        (Headline.of("render", 1.3), ("**1.3 ms**", "–", "–", "≤ 1.2 ms"), False),
+        (Headline.of("clients", 1300.4), ("1,300 calls/s", "–", "–", "≥ 1,300 calls/s"), True),
+        (Headline.of("clients", 504), ("**504 calls/s**", "–", "–", "≥ 1,300 calls/s"), False),
+        (Headline.of("cached", 0.51234), ("0.512 ms", "–", "–", "–"), None),
+    ],
+)
+def test_a_row_shows_both_figures_their_ratio_and_the_goal(
+    headline: Headline, cells: tuple[str, ...], reached: bool | None
+) -> None:
+    assert headline.cells() == (GOALS[headline.name].what, *cells)
+    assert headline.reached is reached
+
+
+def test_the_short_table_has_at_most_20_rows() -> None:
+    assert len(GOALS) <= 20
+    assert len({goal.what for goal in GOALS.values()}) == len(GOALS)
+
+
+RECALL = Findings(part="recall", headlines=(Headline.of("wire", 3.0, REPLY),), skipped=("a peer is not installed",))
+RENDER = Findings(part="render", headlines=(Headline.of("render", 1.0),))
+
+
+def test_the_short_table_is_of_one_run_with_one_head_and_names_what_it_lacks() -> None:
+    lines = run_of(RENDER, RECALL, DETAILS).short().splitlines()
+    assert [line for line in lines if line.startswith("- ")] == [*MACHINE.lines(), "- the run took 61 s"]
+    assert [line for line in lines if line.startswith("|")] == [
+        "| | Hummock | beside it, in the same run | ratio | goal |",
+        "|---|---:|---|---:|---|",
+        f"| {GOALS['wire'].what} | 3 ms | a bare reply: 2.5 ms | 1.20 (+0.50 ms) | ≤ 0.7 ms more |",
+        "| Render of 50 Chinese memories into 4,000 tokens, p50 | 1 ms | – | – | ≤ 1.2 ms |",
+    ]
+    missing = lines[-1]
+    others = "; ".join(GOALS[name].what for name in ("recall in process", "recall", "cached"))
+    assert missing.startswith(f"Not taken in this run: {others} (a peer is not installed); ")
+    assert "a process for each core (readers need a second core)" in missing
+    assert "LearnStream with vectors (its part did not run)" in missing
+    assert GOALS["wire"].what not in missing
+    assert GOALS["render"].what not in missing
+
+
+def test_a_run_that_lacks_no_row_names_none() -> None:
+    every = Findings(part="every", headlines=tuple(Headline.of(name, 1.0, PEER) for name in sorted(GOALS)))
+    table = run_of(every).short()
+    assert "Not taken" not in table
+    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [goal.what for goal in GOALS.values()]
+
+
+def test_json_has_the_rows_of_the_short_table_and_all_that_it_leaves_out() -> None:
+    values = json.loads(run_of(RENDER, RECALL, DETAILS).json())
+    assert values["rows"] == [asdict(each) for each in (*RECALL.headlines, *RENDER.headlines)]
+    assert values["machine"]["commit"] == "c0ffee"
+    assert values["parts"][2]["rows"][1] == {
+        "what": "p50 of 还款", "target": "≤ 1.2", "value": 1.0, "unit": "ms", "reached": True, "note": "seen",
     }  # fmt: skip
 
 
-def test_what_was_written_is_read_again_and_has_no_chart_without_anything_to_compare(tmp_path: Path) -> None:
-    assert read_parts(tmp_path / "latest.json") == {}
-    parts = (FULL, Findings(part="empty"))
-    report(*parts).write(tmp_path, "latest")
-    assert read_parts(tmp_path / "latest.json") == {
-        each.part: Measured(findings=each, machine=MACHINE) for each in parts
-    }
-    report(Findings(part="none")).write(tmp_path / "alone", "latest")
-    assert sorted(path.name for path in (tmp_path / "alone").iterdir()) == ["latest.json", "latest.md"]
+def test_a_run_is_read_again_as_its_page_was(tmp_path: Path) -> None:
+    path = tmp_path / "latest.json"
+    assert read_run(path) is None
+    run = run_of(RECALL, DETAILS)
+    path.write_text(run.json(), encoding="utf-8")
+    read = read_run(path)
+    assert read is not None
+    assert read.details("all") == run.details("all")
 
 
-def test_the_table_says_what_was_skipped_and_what_was_not_measured() -> None:
-    table = report(Findings(part="one", skipped=("row 13: no model",), not_measured=("cold caches",))).markdown()
-    assert "- row 13: no model" in table
-    assert "- cold caches" in table
-
-
-def test_the_table_says_which_parts_are_of_which_run() -> None:
-    old = report(FULL, machine=EARLIER).parts
-    new = report(Findings(part="one"), Findings(part="two")).parts
-    table = Report(machine=MACHINE, elapsed_s=1, parts=old + new).markdown()
-    heads = [line for line in table.splitlines() if line.endswith(":") or "commit" in line]
-    assert heads[:4] == [
-        "one, two:",
-        "- 2026-05-02T10:00:00+00:00, commit c0ffee",
-        "full:",
-        "- 2026-05-01T10:00:00+00:00, commit decade",
+def test_a_section_has_a_head_of_its_own_and_every_other_figure() -> None:
+    assert run_of(RECALL, DETAILS).details("`make bench`").splitlines() == [
+        "## `make bench`",
+        "",
+        *MACHINE.lines(),
+        "- the run took 61 s",
+        "",
+        "### recall",
+        "",
+        "- skipped: a peer is not installed",
+        "",
+        "### load",
+        "",
+        "| | target | value | unit | reached |",
+        "|---|---:|---:|---|---|",
+        "| recalls | ≥ 1500 | 400 | recalls/s | **no** |",
+        "| p50 of 还款 | ≤ 1.2 | 1 | ms | yes |",
+        "",
+        "| | |",
+        "|---|---:|",
+        "| store | of an earlier run |",
+        "",
+        "- p50 of 还款: seen",
+        "",
+        "- skipped: readers need a second core",
+        "",
+        "Not measured:",
+        "",
+        "- cold caches",
     ]
-    assert "| 1 | p50 of 还款 | ≤ 1.2 | 1 | ms | yes | decade |" in table
-
-
-def test_the_short_table_holds_what_a_user_compares_all_of_one_commit() -> None:
-    peer = Judge(name="a peer", value=4.0)
-    rows = (
-        Row.beside(1, "recall", 0.3, 1.5, peer, brief="Recall"),
-        Row.beside(1, "recall, p99", 0.3, 1.5, peer),
-        Row.guide(15, "render", 1.2, 1.0, "ms", brief="Render"),
-        Row.guide(17, "turn", 1.2, 2.0, "ms", brief="Turn"),
-    )
-    older = Findings(part="load", rows=(Row.guide(4, "load", 1, 1, "ms", brief="Load"),))
-    parts = (*report(Findings(part="recall", rows=rows)).parts, *report(older, machine=EARLIER).parts)
-    table = Report(machine=MACHINE, elapsed_s=1, parts=parts).brief()
-    assert [line for line in table.splitlines() if line.startswith("| ")] == [
-        "| | Hummock | beside it, in the same run | ratio | goal |",
-        "| Recall | 1.5 ms | a peer: 4 ms | **0.375** | ≤ 0.3 |",
-        "| Render | 1 ms | – | – | guide ≤ 1.2 |",
-        "| Turn | **2 ms** | – | – | guide ≤ 1.2 |",
-    ]
-    assert "Not measured at this commit: load." in table
-
-
-def test_the_whole_table_stands_beside_the_short_one(tmp_path: Path) -> None:
-    report(FULL).write(tmp_path, "latest", full="full")
-    assert (tmp_path / "latest.md").read_text(encoding="utf-8") == report(FULL).brief()
-    assert (tmp_path / "full.md").read_text(encoding="utf-8") == report(FULL).markdown()
-
-
-def test_the_bars_of_the_chart_are_of_one_run_and_name_its_commit(tmp_path: Path) -> None:
-    first = Measured(findings=FULL, machine=EARLIER)
-    peers = Measured(findings=Findings(part="peers", recall_p50_ms=(("Hummock", 1.0), ("peer", 3.0))), machine=MACHINE)
-    Report(machine=MACHINE, elapsed_s=1, parts=(first, peers)).write(tmp_path, "full")
-    drawn = (tmp_path / "full.svg").read_text(encoding="utf-8")
-    assert "a processor, 2 cores, 2026-05-02, commit c0ffee" in drawn
-    assert "3.00 × (3 ms)" in drawn
-    assert ">other<" not in drawn
 
 
 SVG = "{http://www.w3.org/2000/svg}"
