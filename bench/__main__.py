@@ -62,7 +62,6 @@ LONG: Mapping[str, Measure] = {
     "embedding": model.measure_embedding,
     "deadlines": deadlines.measure,
     "projects": scale.measure_projects,
-    "many": load.measure_many,
     "learning": learning.measure,
     "beside": beside.measure,
     "console": console.measure,

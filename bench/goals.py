@@ -74,7 +74,9 @@ GOALS: Mapping[str, Goal] = {
     "render": Goal(part="render", what="Render of 50 Chinese memories into 4,000 tokens, p50", limit=1.2),
     "turn": Goal(part="turn", what="RenderTurn in a project with 1,000 learnt entries, p50", limit=6),
     "learn": Goal(part="learn", what="One durable Learn over gRPC, p50", limit=2),
-    "writers": Goal(part="learn", what="Durable Learns of 64 writers", limit=2000, at_least=True, unit="memories/s"),
+    "writers": Goal(
+        part="learn", what="Durable Learns of 64 writers, over gRPC", limit=2000, at_least=True, unit="memories/s"
+    ),
     "stream": Goal(part="bulk", what="LearnStream with vectors", limit=12_000, at_least=True, unit="memories/s"),
     "start": Goal(part="start", what="Start of the service until its first answer", unit="s"),
     **{

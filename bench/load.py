@@ -1,33 +1,29 @@
-"""Parts `load` and `many`: many clients at once in setting A, closed and open loop."""
+"""Part `load`: 16 clients at once in setting A, closed and open loop."""
 
 from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import grpc
 
-from bench.asking import RECALL, TAG, WARM_UP_CALLS, check_replies, in_process_latency, recall_messages, recall_requests
+from bench.asking import RECALL, TAG, check_replies, recall_messages
 from bench.command import Options
 from bench.generator import Generator, Load, NoCompiler, arrivals_s
 from bench.goals import Headline, Judge
 from bench.recall import NOT_MEASURED
-from bench.report import Findings, Row
+from bench.report import Findings
 from bench.service import BenchFailed, Serving
-from bench.stores import SEED, A, Filled
+from bench.stores import SEED, A
 from bench.trivial import CALL, trivial_server
 
-PART, MANY = "load", "many"
+PART = "load"
 _CLIENTS = 16
-_MANY_CLIENTS = (1, 16, 64)
 _WARM_UP_CALLS = 1000
 _CALLS = 6000
-_P99_TURNS, _CPU_TIMES = 2.0, 1.25
 _RECALLS_PER_S, _OPEN_SHARE = 1500.0, 0.8
-_REPLY_BYTES = 9344
-"""Mean size of a recall's reply in A."""
-_WHAT = "A: recalls over gRPC, 16 clients on the same cores as the service"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +49,10 @@ def measure(options: Options) -> Findings:
     # Each process has kernels to load and projects to read.
     warm_up_calls = (1 + readers) * _WARM_UP_CALLS
     messages = recall_messages(filled.corpus, range(warm_up_calls + 2 * _CALLS), TAG)
-    bare, least_ms = _least(filled, generator, messages)
     with filled.bench.serving() as service:
         generator.run(service.target, RECALL, messages[:_WARM_UP_CALLS], _CLIENTS)
         alone = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
+    bare = _bare_load(generator, messages, alone.load.reply_bytes // alone.load.calls)
     with filled.bench.serving(readers) as service:
         generator.run(service.target, RECALL, messages[:warm_up_calls], _CLIENTS)
         closed = served(service, generator, messages[warm_up_calls:-_CALLS], _CLIENTS, None)
@@ -66,26 +62,20 @@ def measure(options: Options) -> Findings:
         opened = served(service, generator, messages[-_CALLS:], _CLIENTS, rate_per_s)
     if failed := sum(run.load.failed for run in (alone, closed, opened)):
         raise BenchFailed(f"{failed} of {3 * _CALLS} recalls failed")
-    open_note = f"{rate_per_s:.0f} calls a second (Poisson), timed from when they were to be sent"
-    what = f"{_WHAT}, {_beside(readers)}"
-    judge = Judge(name=f"bare replies by grpc.aio {grpc.__version__}", value=bare.calls_per_s, unit="calls/s")
+    judge = Judge(
+        name=f"bare replies by grpc.aio {grpc.__version__}, one process", value=bare.calls_per_s, unit="calls/s"
+    )
     headlines = [Headline.of("clients", alone.load.calls_per_s, judge)]
     if readers:
         headlines.append(Headline.of("readers", closed.load.calls_per_s, judge))
-    turns = Judge(name="a turn of all clients", value=1e3 * _CLIENTS / closed.load.calls_per_s)
-    least = Judge(name="a recall in process and a bare reply", value=least_ms)
     return Findings(
         part=PART,
         headlines=tuple(headlines),
-        rows=(
-            Row.beside(f"{what}; closed loop, p99", _P99_TURNS, closed.load.latency.p99_ms, turns),
-            Row.beside(f"{what}; open loop, p99", _P99_TURNS, opened.load.latency.p99_ms, turns, open_note),
-            Row.beside(f"{what}; the service's CPU a call", _CPU_TIMES, closed.server_cpu_ms, least),
-        ),
         figures=(
             ("16 clients, closed loop, one process", alone.line()),
             (f"16 clients, closed loop, {_beside(readers)}", closed.line()),
             (f"16 clients, open loop, {rate_per_s:.0f}/s, {_beside(readers)}", opened.line()),
+            ("bare replies of as many bytes", bare.line()),
             (f"anonymous memory of the service {_beside(readers)}, all projects loaded", f"{anonymous_mb:.0f} MB"),
             ("calls before those that count, for each process", str(_WARM_UP_CALLS)),
         ),
@@ -94,37 +84,11 @@ def measure(options: Options) -> Findings:
     )
 
 
-def measure_many(options: Options) -> Findings:
-    """Measures 1, 16 and 64 clients: closed loop, then open loop at four fifths of that rate; one process serves."""
-    try:
-        generator = Generator.compiled(options.stores.directory)
-    except NoCompiler as none:
-        return Findings(part=MANY, skipped=(f"1, 16 and 64 clients: {none}",))
-    filled = options.stores.filled(A)
-    messages = iter(recall_messages(filled.corpus, range(_WARM_UP_CALLS + 2 * _CALLS * len(_MANY_CLIENTS)), TAG))
-    figures = []
-    with filled.bench.serving() as service:
-        generator.run(service.target, RECALL, [next(messages) for _ in range(_WARM_UP_CALLS)], max(_MANY_CLIENTS))
-        for clients in _MANY_CLIENTS:
-            closed = served(service, generator, [next(messages) for _ in range(_CALLS)], clients, None)
-            rate_per_s = _OPEN_SHARE * closed.load.calls_per_s
-            opened = served(service, generator, [next(messages) for _ in range(_CALLS)], clients, rate_per_s)
-            figures += [
-                (f"{clients} clients, closed loop", closed.line()),
-                (f"{clients} clients, open loop, {rate_per_s:.0f}/s", opened.line()),
-            ]
-    return Findings(part=MANY, figures=tuple(figures), not_measured=NOT_MEASURED)
-
-
-def _least(filled: Filled, generator: Generator, messages: list[bytes]) -> tuple[Load, float]:
-    """The load on a bare server, and the ms of CPU that a call cannot do without: a recall and such a reply."""
-    requests = recall_requests(filled.corpus, range(2 * WARM_UP_CALLS), TAG)
-    in_process = in_process_latency(filled.bench, requests[:WARM_UP_CALLS], requests[WARM_UP_CALLS:])
-    with trivial_server(_REPLY_BYTES) as server:
+def _bare_load(generator: Generator, messages: Sequence[bytes], reply_bytes: int) -> Load:
+    """Sends as many calls to a server that does nothing."""
+    with trivial_server(reply_bytes) as server:
         generator.run(server.target, CALL, messages[:_WARM_UP_CALLS], _CLIENTS)
-        before_s = server.cpu_s()
-        load = generator.run(server.target, CALL, messages[-_CALLS:], _CLIENTS)
-        return load, in_process.p50_ms + 1e3 * (server.cpu_s() - before_s) / load.calls
+        return generator.run(server.target, CALL, messages[-_CALLS:], _CLIENTS)
 
 
 def _readers() -> int:

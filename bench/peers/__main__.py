@@ -6,11 +6,12 @@ at the versions of requirements.txt into an environment of their own.
 
 from __future__ import annotations
 
+import sys
 import time
 
 from bench import recall
 from bench.asking import TAG, WARM_UP_CALLS, in_process_latency, recall_requests
-from bench.command import RESULTS, Options, options_of, options_parser
+from bench.command import FAILURES, RESULTS, Options, one_line, options_of, options_parser
 from bench.goals import Judge
 from bench.machine import Machine
 from bench.peers.chart import OURS, chart
@@ -79,7 +80,10 @@ def main() -> None:
     options = options_of(options_parser(__doc__).parse_args())
     machine = Machine.here(options.stores.directory)
     started_s = time.perf_counter()
-    findings, bars = _measured(options)
+    try:
+        findings, bars = _measured(options)
+    except FAILURES as failed:
+        sys.exit(f"error: {one_line(failed)}")
     run = Run(machine=machine, elapsed_s=time.perf_counter() - started_s, parts=(findings,))
     page = run.details("Beside other stores")
     for ending, text in (("json", run.json()), ("md", page), ("svg", chart(bars, machine.caption()))):

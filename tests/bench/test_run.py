@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from bench import __main__ as bench_main
-from bench import load, render
+from bench import load, overload, render
 from bench.__main__ import EVERY, LONG, QUICK, run_whole
 from bench.command import Measure, Options, run_parts
 from bench.goals import GOALS, Headline
@@ -138,16 +138,14 @@ def test_every_row_of_the_short_table_is_measured_by_the_short_run() -> None:
     assert not set(QUICK) & set(LONG)
 
 
-@pytest.mark.parametrize(
-    ("measure", "line"), [(load.measure, "16 clients over gRPC"), (load.measure_many, "1, 16 and 64 clients")]
-)
+@pytest.mark.parametrize(("measure", "line"), [(load.measure, "16 clients over gRPC"), (overload.measure, "overload")])
 def test_without_a_compiler_many_clients_are_skipped_aloud(
     options: Options, monkeypatch: pytest.MonkeyPatch, measure: Callable[[Options], Findings], line: str
 ) -> None:
     monkeypatch.setenv("PATH", str(options.models_dir))
     monkeypatch.delenv("CC", raising=False)
     found = measure(options)
-    assert not found.rows
+    assert not found.headlines
     assert [skipped.partition(":")[0] for skipped in found.skipped] == [line]
 
 
