@@ -107,6 +107,7 @@ class Headline:
         unit: Unit of both figures.
         beside: Name of what was measured beside it, with its version; empty if nothing was.
         theirs: Figure of that; None if nothing was.
+        ratio: Ours divided by theirs.
         goal: The goal for people, `–` if there is none.
         reached: Whether the goal is kept; None if there is none.
     """
@@ -117,6 +118,7 @@ class Headline:
     unit: str
     beside: str
     theirs: float | None
+    ratio: float | None
     goal: str
     reached: bool | None
 
@@ -124,9 +126,10 @@ class Headline:
     def of(cls, name: str, ours: float, beside: Judge | None = None, more: str = "") -> Headline:
         """The row of a goal of GOALS; `more` is added to what was measured."""
         goal = GOALS[name]
+        ratio = ours / beside.value if beside else None
         value = ours
-        if beside is not None and goal.compared != "value":
-            value = ours / beside.value if goal.compared == "ratio" else ours - beside.value
+        if beside is not None and ratio is not None and goal.compared != "value":
+            value = ratio if goal.compared == "ratio" else ours - beside.value
         reached = None
         if goal.limit is not None:
             reached = value >= goal.limit if goal.at_least else value <= goal.limit
@@ -137,6 +140,7 @@ class Headline:
             unit=goal.unit,
             beside=beside.name if beside else "",
             theirs=beside.value if beside else None,
+            ratio=ratio,
             goal=str(goal),
             reached=reached,
         )
@@ -145,9 +149,9 @@ class Headline:
         """The row for people: what, ours, the other, the ratio and the goal; what misses its goal is bold."""
         mark = "**" if self.reached is False else ""
         ours = f"{mark}{_shown(self.ours, self.unit)}{mark}"
-        if self.theirs is None:
+        if self.theirs is None or self.ratio is None:
             return self.what, ours, "–", "–", self.goal
-        ratio = f"{self.ours / self.theirs:.2f}"
+        ratio = f"{self.ratio:.2f}"
         if GOALS[self.name].compared == "difference":
             ratio += f" ({self.ours - self.theirs:+.2f} {self.unit})"
         return self.what, ours, f"{self.beside}: {_shown(self.theirs, self.unit)}", ratio, self.goal

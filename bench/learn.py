@@ -197,8 +197,8 @@ def _check_recallable(service: Serving, requests: Iterable[pb.LearnRequest]) -> 
 
 def measure_bulk(options: Options) -> Findings:
     """LearnStream into an empty store."""
-    source = options.stores.filled(B)
-    corpus = source.corpus
+    source = options.stores.filled(A)
+    corpus = B.corpus(source.corpus.space)
     say("bulk: making the requests")
     messages = [
         pb.LearnStreamRequest(learn=pb.LearnRequest(project=project, memories=memories)).SerializeToString()
