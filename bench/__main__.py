@@ -105,7 +105,9 @@ def main() -> None:
     options = options_of(given)
     if given.parts:
         run = run_parts({part: EVERY[part] for part in given.parts}, options, Machine.here(options.stores.directory))
-        print(run.table(), run.details(", ".join(given.parts)), sep="\n")
+        if run.headlines():
+            print(run.table())
+        print(run.details(", ".join(given.parts)))
         sys.exit(any(part.failed for part in run.parts))
     runs = {"latest": QUICK, "full": LONG} if given.full else {"latest": QUICK}
     is_whole = run_whole(runs, options, given.results)
