@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from bench.corpus import NOW_S, Corpus
 from bench.service import Bench, BenchFailed
 from hummock.core.recall import Recalled
 from hummock.rpc.recall_messages import recall_query
+from hummock.wiring.parts import tune_interpreter
 from hummock.wiring.service import open_use_cases
 from hummock_client.v1 import memory_pb2, recall_pb2
 
@@ -160,13 +162,16 @@ def in_process_latency(
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Freezes the garbage collector as the service does after its start: existing objects are not scanned."""
+    """Has this process collect garbage and switch threads as the service does after its start."""
+    interval_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     gc.collect()
-    gc.freeze()
+    tune_interpreter()
     try:
         yield
     finally:
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
+        sys.setswitchinterval(interval_s)
 
 
 def read_all(recalled: Recalled) -> int:
