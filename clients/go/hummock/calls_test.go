@@ -50,6 +50,19 @@ func TestARepeatedWriteCarriesOneRequestID(t *testing.T) {
 	}
 }
 
+func TestACallIsTriedOnceWhereRepeatsAreOff(t *testing.T) {
+	attempts := 0
+	client := clientOf(t, &faulty{
+		learn: func(context.Context, *hummockv1.LearnRequest) (*hummockv1.LearnResponse, error) {
+			attempts++
+			return nil, status.Error(codes.Unavailable, "not yet")
+		},
+	}, WithoutRepeats())
+	if _, err := client.Learn(t.Context(), note("a lamp")); status.Code(err) != codes.Unavailable || attempts != 1 {
+		t.Errorf("%d attempts, %v", attempts, err)
+	}
+}
+
 func TestALargeWriteIsRepeatedToo(t *testing.T) {
 	attempts := 0
 	client := clientOf(t, &faulty{

@@ -78,12 +78,15 @@ func (c *Client) Close() error { return c.connection.Close() }
 func (s settings) travel() []grpc.DialOption {
 	// A service that restarts is found again within a second or two.
 	again := backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second}
-	return []grpc.DialOption{
-		grpc.WithDefaultServiceConfig(serviceConfig()),
+	options := []grpc.DialOption{
 		grpc.WithDefaultCallOptions(grpc.MaxRetryRPCBufferSize(largestRepeatedBytes), grpc.MaxCallRecvMsgSize(largestReplyBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Minute}),
 		grpc.WithUnaryInterceptor(s.call),
 		grpc.WithStreamInterceptor(openStream),
 	}
+	if !s.unrepeated {
+		options = append(options, grpc.WithDefaultServiceConfig(serviceConfig()))
+	}
+	return options
 }

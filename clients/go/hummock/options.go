@@ -15,6 +15,7 @@ type Option func(*settings)
 
 type settings struct {
 	readTimeout, writeTimeout time.Duration
+	unrepeated                bool
 	token                     *string
 	tls                       *tls.Config
 	authorities               []byte
@@ -47,4 +48,10 @@ func WithReadTimeout(timeout time.Duration) Option {
 // WithWriteTimeout sets when a write is given up whose context has no deadline; 30 s unless set.
 func WithWriteTimeout(timeout time.Duration) Option {
 	return func(s *settings) { s.writeTimeout = timeout }
+}
+
+// WithoutRepeats has each call tried once. It fails at once where the service is unavailable: for a program that does
+// better without the answer than with a late one.
+func WithoutRepeats() Option {
+	return func(s *settings) { s.unrepeated = true }
 }
