@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import textwrap
 from collections.abc import Iterator
@@ -21,16 +20,6 @@ _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/go"
 _DOCUMENTED = (_ROOT / "docs/clients/go.md", _CLIENT / "README.md")
 _LIMIT_S = 900
-
-
-@pytest.fixture
-def go() -> str:
-    found = shutil.which("go")
-    if found is None:
-        if os.environ.get("REQUIRE_CLIENTS"):
-            pytest.fail("go is missing, and REQUIRE_CLIENTS is set")
-        pytest.skip("go is missing")
-    return found
 
 
 def test_its_tests_and_examples_pass_against_a_real_service(go: str, tmp_path: Path) -> None:

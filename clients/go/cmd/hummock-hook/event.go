@@ -1,0 +1,185 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+const (
+	// largestEvent is in bytes. A prompt with pasted files is below it.
+	largestEvent = 16 << 20
+	// longestName is a project's, in characters.
+	longestName = 256
+)
+
+// kind is what happened, whatever the agent calls it.
+type kind int
+
+const (
+	other kind = iota
+	started
+	prompted
+	answered
+	compacting
+	subagentDone
+)
+
+func (k kind) String() string {
+	return [...]string{"other", "start", "prompt", "answer", "compact", "subagent"}[k]
+}
+
+// kinds are the events of Claude Code and Codex, of Gemini CLI, and of Cursor.
+var kinds = map[string]kind{
+	"SessionStart":     started,
+	"UserPromptSubmit": prompted,
+	"Stop":             answered,
+	"PreCompact":       compacting,
+	"SubagentStop":     subagentDone,
+
+	"BeforeAgent": prompted,
+	"AfterAgent":  answered,
+
+	"sessionStart":       started,
+	"beforeSubmitPrompt": prompted,
+	"afterAgentResponse": answered,
+}
+
+// event is what an agent tells.
+type event struct {
+	kind kind
+	// name is the agent's own for the kind.
+	name    string
+	session string
+	// folder is the agent's working directory, or the root that it works in.
+	folder string
+	// turn is the agent's id of it; empty where it gives none.
+	turn   string
+	prompt string
+	answer string
+	// source is why a session started: startup, resume, clear or compact.
+	source     string
+	transcript string
+	// subagent is its id, and subagentType its name, for example "Explore".
+	subagent, subagentType string
+}
+
+// readEvent fails where the text is no JSON object or has a field of another type than it should.
+func readEvent(in io.Reader) (event, error) {
+	text, err := io.ReadAll(io.LimitReader(in, largestEvent+1))
+	if err != nil || len(text) > largestEvent {
+		return event{}, errBadEvent
+	}
+	var sent struct {
+		Name            string   `json:"hook_event_name"`
+		Session         string   `json:"session_id"`
+		Conversation    string   `json:"conversation_id"`
+		Folder          string   `json:"cwd"`
+		Roots           []string `json:"workspace_roots"`
+		Turn            string   `json:"turn_id"`
+		Generation      string   `json:"generation_id"`
+		Prompt          string   `json:"prompt"`
+		LastMessage     string   `json:"last_assistant_message"`
+		Response        string   `json:"prompt_response"`
+		Text            string   `json:"text"`
+		Source          string   `json:"source"`
+		Transcript      string   `json:"transcript_path"`
+		Subagent        string   `json:"agent_id"`
+		SubagentType    string   `json:"agent_type"`
+		AgentTranscript string   `json:"agent_transcript_path"`
+	}
+	if json.Unmarshal(text, &sent) != nil {
+		return event{}, errBadEvent
+	}
+	given := event{
+		kind:         kinds[sent.Name],
+		name:         sent.Name,
+		session:      first(sent.Session, sent.Conversation),
+		folder:       sent.Folder,
+		turn:         first(sent.Turn, sent.Generation),
+		prompt:       strings.TrimSpace(sent.Prompt),
+		answer:       strings.TrimSpace(first(sent.LastMessage, sent.Response, sent.Text)),
+		source:       sent.Source,
+		transcript:   sent.Transcript,
+		subagent:     sent.Subagent,
+		subagentType: sent.SubagentType,
+	}
+	if len(sent.Roots) > 0 {
+		given.folder = sent.Roots[0]
+	}
+	if given.kind == subagentDone {
+		given.transcript = sent.AgentTranscript
+	}
+	return given, nil
+}
+
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// reply is the JSON that has the agent put the text before the model.
+func (e event) reply(text string) ([]byte, error) {
+	switch e.name {
+	case "sessionStart":
+		return json.Marshal(map[string]any{"additional_context": text})
+	case "beforeSubmitPrompt":
+		return json.Marshal(map[string]any{"continue": true, "additional_context": text})
+	}
+	return json.Marshal(map[string]any{
+		"hookSpecificOutput": map[string]string{"hookEventName": e.name, "additionalContext": text},
+	})
+}
+
+// projectOf is HUMMOCK_PROJECT, else the name of the repository that holds the folder, else the folder's own. The
+// agent's root comes before the folder, which changes as the agent moves about. Worktrees have their repository's name.
+func projectOf(folder string, environment func(string) string) string {
+	if named := environment("HUMMOCK_PROJECT"); named != "" {
+		return named
+	}
+	root := first(environment("CLAUDE_PROJECT_DIR"), folder)
+	if !filepath.IsAbs(root) {
+		return ""
+	}
+	root = filepath.Clean(root)
+	for at := root; ; at = filepath.Dir(at) {
+		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			root = at
+			if info.Mode().IsRegular() {
+				root = repositoryOf(at)
+			}
+			break
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	name := []rune(strings.ToValidUTF8(filepath.Base(root), "?"))
+	if root == filepath.Dir(root) {
+		return ""
+	}
+	return string(name[:min(len(name), longestName)])
+}
+
+// repositoryOf is the folder of the repository whose worktree this is; the worktree itself where its .git says nothing
+// of that, as a submodule's.
+func repositoryOf(worktree string) string {
+	file, err := os.Open(filepath.Join(worktree, ".git"))
+	if err != nil {
+		return worktree
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, 4096))
+	path, isLink := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	before, _, isWorktree := strings.Cut(filepath.ToSlash(path), "/.git/worktrees/")
+	if err != nil || !isLink || !isWorktree || !filepath.IsAbs(before) {
+		return worktree
+	}
+	return filepath.FromSlash(before)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// largestTail is how much of a transcript's end is read, in bytes. Turns that begin before it are left out.
+	largestTail = 16 << 20
+	// longestSide of a turn is stored, in bytes. A LearnTurn takes 256 KiB, but embeds it before it answers, which takes
+	// longer than an agent should wait.
+	longestSide = 32 << 10
+	cutMark     = "\n… (cut)"
+)
+
+// turn is what the user said and what the agent said to it.
+type turn struct {
+	id, user, agent string
+}
+
+// digest tells two texts of one turn apart.
+func (t turn) digest() string { return hashOf(t.user, t.agent) }
+
+// hashOf is a name of 32 hexadecimal digits for these texts.
+func hashOf(texts ...string) string {
+	hash := sha256.New()
+	for _, text := range texts {
+		hash.Write([]byte(text))
+		hash.Write([]byte{0})
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:32]
+}
+
+// readTurns are the turns in the end of a transcript of Claude Code, oldest first; the last may have no answer yet. None
+// where the file is missing, is no regular file, or has another format. What subagents said in between is left out, unless
+// the transcript is a subagent's own.
+func readTurns(path string, ofSubagent bool) []turn {
+	text := tailOf(path)
+	var turns []turn
+	for line := range bytes.Lines(text) {
+		id, isUser, said := readLine(line, ofSubagent)
+		switch {
+		case said == "":
+		case isUser:
+			turns = append(turns, turn{id: id, user: said})
+		case len(turns) > 0:
+			last := &turns[len(turns)-1]
+			last.agent = joined(last.agent, said)
+		}
+	}
+	return turns
+}
+
+func tailOf(path string) []byte {
+	// A named pipe would block whoever opens it.
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if _, err := file.Seek(-largestTail, io.SeekEnd); err != nil {
+		_, _ = file.Seek(0, io.SeekStart) // it is shorter than that
+	}
+	text, err := io.ReadAll(io.LimitReader(file, largestTail))
+	if err != nil {
+		return nil
+	}
+	return text
+}
+
+// readLine is what a line of a transcript says, in prose: empty for tools, their results, thoughts, and whatever the
+// agent itself puts between.
+func readLine(line []byte, ofSubagent bool) (id string, isUser bool, said string) {
+	var entry struct {
+		Type             string `json:"type"`
+		ID               string `json:"uuid"`
+		IsMeta           bool   `json:"isMeta"`
+		IsSidechain      bool   `json:"isSidechain"`
+		IsCompactSummary bool   `json:"isCompactSummary"`
+		Message          struct {
+			Content json.RawMessage `json:"content"`
+		} `json:"message"`
+	}
+	isUser = bytes.Contains(line, []byte(`"user"`))
+	if !isUser && !bytes.Contains(line, []byte(`"assistant"`)) {
+		return "", false, ""
+	}
+	if json.Unmarshal(line, &entry) != nil || entry.IsMeta || entry.IsCompactSummary || entry.IsSidechain && !ofSubagent {
+		return "", false, ""
+	}
+	switch entry.Type {
+	case "user":
+		return entry.ID, true, ownWords(textOf(entry.Message.Content))
+	case "assistant":
+		return entry.ID, false, textOf(entry.Message.Content)
+	}
+	return "", false, ""
+}
+
+// textOf is a message's content as text: all of it, or its blocks of text.
+func textOf(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return strings.TrimSpace(text)
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	for _, block := range blocks {
+		if block.Type == "text" {
+			text = joined(text, strings.TrimSpace(block.Text))
+		}
+	}
+	return text
+}
+
+// noise is how a user's message begins that the user did not write: output of commands, and notices.
+var noise = []string{"<local-command-", "<bash-", "<task-notification>", "[Request interrupted"}
+
+// ownWords is what the user typed of a message.
+func ownWords(text string) string {
+	for {
+		before, rest, found := strings.Cut(text, "<system-reminder>")
+		if !found {
+			break
+		}
+		_, after, _ := strings.Cut(rest, "</system-reminder>")
+		text = strings.TrimSpace(before + after)
+	}
+	if strings.HasPrefix(text, "<command-") {
+		return strings.TrimSpace(between(text, "<command-name>", "</command-name>") + " " +
+			between(text, "<command-args>", "</command-args>"))
+	}
+	for _, prefix := range noise {
+		if strings.HasPrefix(text, prefix) {
+			return ""
+		}
+	}
+	return text
+}
+
+func between(text, start, end string) string {
+	_, text, _ = strings.Cut(text, start)
+	text, _, found := strings.Cut(text, end)
+	if !found {
+		return ""
+	}
+	return text
+}
+
+func joined(text, more string) string {
+	if text == "" || more == "" {
+		return text + more
+	}
+	return text + "\n\n" + more
+}
+
+// withEnd is the text with what was said last, which a transcript may not have yet when its turn ends.
+func withEnd(text, last string) string {
+	if strings.HasSuffix(text, last) {
+		return text
+	}
+	return joined(text, last)
+}
+
+// cut is the beginning of a text that is too long for the service, and a mark.
+func cut(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	end := bytes - len(cutMark)
+	for end > 0 && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + cutMark
+}
+
+// firstRunes and lastRunes are so many characters of a text.
+func firstRunes(text string, count int) string {
+	if len(text) <= count {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:min(len(runes), count)])
+}
+
+func lastRunes(text string, count int) string {
+	if len(text) <= count {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[max(0, len(runes)-count):])
+}

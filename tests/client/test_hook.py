@@ -1,0 +1,255 @@
+"""The hook of coding agents: its program, built and started as an agent starts it, over a real service."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from bench import toy_models
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, memory_service_pb2, session_service_pb2
+from tests.service.running import Process, Stubs, connected, in_process
+
+pytestmark = pytest.mark.long
+
+_MODULE = Path(__file__).parents[2] / "clients/go"
+_BUILD_LIMIT_S = 600
+_LIMIT_S = 60
+_TRIES = 30
+_MODEL = "tiny"
+_QUESTION, _ANSWER = (
+    "还款日是哪天？ Which day is the repayment due?",
+    "The repayment is due on the fifth, 每月五日还款。",
+)
+
+
+@dataclass(kw_only=True)
+class Agent:
+    """A session of an agent that keeps its transcript as Claude Code does, and starts the hook for each event."""
+
+    program: Path
+    place: Path
+    target: str
+    session: str
+    _lines: list[str] = field(default_factory=list)
+
+    @property
+    def _transcript(self) -> Path:
+        return self.place / f"{self.session}.jsonl"
+
+    @property
+    def log(self) -> str:
+        """What the hook has logged."""
+        return (self.place / "state/hummock/hook/hook.log").read_text(encoding="utf-8")
+
+    def fire(self, name: str, **fields: object) -> str:
+        """The context that the hook gives for an event; empty where it prints nothing."""
+        folder = self.place / "shop"
+        (folder / ".git").mkdir(parents=True, exist_ok=True)
+        self._transcript.write_text("".join(line + "\n" for line in self._lines), encoding="utf-8")
+        sent = {"hook_event_name": name, "session_id": self.session, "cwd": str(folder)}
+        event = json.dumps({**sent, "transcript_path": str(self._transcript), **fields}).encode()
+        for _ in range(_TRIES):
+            run = self.start(event)
+            # On busy cores an answer may be late. The hook gives nothing then, and the same event may be told again.
+            if not self.log.endswith("DEADLINE_EXCEEDED\n"):
+                break
+        if not run.stdout:
+            return ""
+        answer = json.loads(run.stdout)["hookSpecificOutput"]
+        assert answer["hookEventName"] == name
+        text: str = answer["additionalContext"]
+        assert text
+        return text
+
+    def start(self, sent: bytes) -> subprocess.CompletedProcess[bytes]:
+        """The hook's process, which always ends with status 0 and an empty stderr."""
+        own = {"HUMMOCK_TARGET": self.target, "XDG_STATE_HOME": str(self.place / "state")}
+        unwanted = ("HUMMOCK_PROJECT", "HUMMOCK_TOKEN", "CLAUDE_PROJECT_DIR")
+        env = {**{name: text for name, text in os.environ.items() if name not in unwanted}, **own}
+        run = subprocess.run([str(self.program)], input=sent, env=env, capture_output=True, timeout=_LIMIT_S)
+        assert run.returncode == 0
+        assert run.stderr == b""
+        return run
+
+    def ask(self, text: str) -> str:
+        """The user's prompt; returns what the model is given with it."""
+        self._lines.append(self._line("user", text))
+        return self.fire("UserPromptSubmit", prompt=text)
+
+    def answer(self, *texts: str) -> None:
+        """The model looks something up, and answers."""
+        tool = [{"type": "tool_use", "name": "Read", "input": {"file_path": "secret/tool-noise.py"}}]
+        result = [{"type": "tool_result", "content": "tool-noise " * 100}]
+        blocks = [[{"type": "text", "text": text}] for text in texts]
+        self._lines += [self._line("assistant", tool), self._line("user", result)]
+        self._lines += [self._line("assistant", block) for block in blocks]
+
+    def _line(self, role: str, content: object) -> str:
+        return json.dumps({"type": role, "uuid": f"{self.session}-{len(self._lines)}", "message": {"content": content}})
+
+
+@pytest.fixture(scope="module")
+def program(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    built = tmp_path_factory.mktemp("hook") / "hummock-hook"
+    command = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(built), "./cmd/hummock-hook"]
+    env = {**os.environ, "CGO_ENABLED": "0"}
+    run = subprocess.run(command, cwd=_MODULE, env=env, capture_output=True, text=True, timeout=_BUILD_LIMIT_S)
+    assert run.returncode == 0, run.stderr
+    return built
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Process]:
+    assert toy_models.build_tiny(tmp_path / "models").name == _MODEL
+    with in_process(tmp_path / "service", tmp_path / "models", _MODEL) as process:
+        yield process
+
+
+def test_an_agent_remembers_from_session_to_session(program: Path, service: Process, tmp_path: Path) -> None:
+    first = Agent(program=program, place=tmp_path, target=service.target, session="first")
+    with connected(service.target) as stubs:
+        assert first.fire("SessionStart", source="startup") == ""
+        _warm(first, stubs)
+        assert first.ask(_QUESTION) == ""
+
+        first.answer("Let me look.", _ANSWER)
+        first.fire("Stop", last_assistant_message=_ANSWER)
+        stored = _messages(stubs, "first")
+        assert stored == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
+        memories = _memories(stubs)
+        first.fire("Stop", last_assistant_message=_ANSWER)
+        first.fire("PreCompact", trigger="auto")
+        assert _messages(stubs, "first") == stored
+        assert _memories(stubs) == memories
+
+        assert first.ask("repayment due?") == "", "what was just said is in the model's context"
+        second = Agent(program=program, place=tmp_path, target=service.target, session="second")
+        assert "每月五日还款" in second.ask("On which day is the repayment due?")
+        assert "每月五日还款" not in second.ask("repayment due, 还款日?")
+        second.fire("SessionStart", source="compact")
+        assert "每月五日还款" in second.ask("repayment due, 还款日?"), "a compaction empties the model's context"
+        assert "tool-noise" not in json.dumps(_messages(stubs, "first"))
+
+
+def test_a_longer_answer_replaces_the_one_that_was_stored(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    agent.ask(_QUESTION)
+    agent.answer("Let me look.")
+    agent.fire("PreCompact", trigger="auto")
+    with connected(service.target) as stubs:
+        assert _messages(stubs, "s") == [_QUESTION, "Let me look."]
+        agent.fire("Stop", last_assistant_message=_ANSWER)  # the transcript does not have it yet
+        assert _messages(stubs, "s") == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
+
+
+def test_pinned_memories_are_given_once(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
+    with connected(service.target) as stubs:
+        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+    assert "用制表符缩进" in agent.fire("SessionStart", source="startup")
+    assert agent.fire("SessionStart", source="resume") == ""
+    assert agent.ask("How do we indent, with tabs?") == ""
+
+
+def test_an_agent_without_a_readable_transcript_is_remembered_too(
+    program: Path, service: Process, tmp_path: Path
+) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    nowhere = {"transcript_path": None, "turn_id": "t1"}
+    agent.fire("UserPromptSubmit", prompt=_QUESTION, **nowhere)
+    for _ in range(2):
+        agent.fire("Stop", last_assistant_message=_ANSWER, **nowhere)
+    with connected(service.target) as stubs:
+        assert _messages(stubs, "s") == [_QUESTION, _ANSWER]
+
+
+def test_what_a_subagent_found_is_the_agents_own_word(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    line = {"type": "user", "uuid": "a", "isSidechain": True, "message": {"content": "Find the repayment day."}}
+    own = tmp_path / "agent.jsonl"
+    own.write_text(json.dumps(line), encoding="utf-8")
+    found = {"agent_id": "a1", "agent_type": "Explore", "agent_transcript_path": str(own)}
+    for _ in range(2):
+        agent.fire("SubagentStop", last_assistant_message=_ANSWER, **found)
+    with connected(service.target) as stubs:
+        request = memory_service_pb2.ListMemoriesRequest(project="shop", view=memory_pb2.MEMORY_VIEW_FULL)
+        [stored] = stubs.memory.ListMemories(request).memories
+    assert stored.origin == memory_pb2.ORIGIN_AI_OUTPUT
+    assert (stored.learning_record.question, stored.learning_record.answer) == ("Find the repayment day.", _ANSWER)
+
+
+def test_an_agent_goes_on_while_the_service_is_away(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    agent.ask(_QUESTION)
+    service.kill()
+    agent.answer(_ANSWER)
+    events = {"SessionStart": {}, "UserPromptSubmit": {"prompt": _QUESTION}, "PreCompact": {}, "Stop": {}}
+    for name, fields in events.items():
+        assert agent.fire(name, **fields) == ""
+    assert agent.log.count("failed: UNAVAILABLE") == len(events)
+    assert "还款" not in agent.log
+
+    agent.ask("Thank you, 谢谢!")
+    agent.answer("不客气")
+    with in_process(tmp_path / "service", tmp_path / "models", _MODEL) as again, connected(again.target) as stubs:
+        agent.target = again.target
+        agent.fire("Stop")
+        assert _messages(stubs, "s") == [_QUESTION, _ANSWER, "Thank you, 谢谢!", "不客气"]
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"remember me",
+        b"\xff\xfe\x00",
+        b"null",
+        b"[[]]",
+        b'{"hook_event_name": 7}',
+        b'{"hook_event_name": "UserPromptSubmit", "session_id": "s", "cwd": "/shop", "prompt": "cut',
+        b'{"a":' * 200_000,
+        b'{"hook_event_name": "Stop", "prompt": "' + b"x" * (17 << 20) + b'"}',
+    ],
+    ids=["empty", "text", "bytes", "null", "list", "number", "cut-off", "deep", "huge"],
+)
+def test_hostile_input_is_answered_with_nothing(program: Path, tmp_path: Path, sent: bytes) -> None:
+    agent = Agent(program=program, place=tmp_path, target="127.0.0.1:1", session="s")
+    assert agent.start(sent).stdout == b""
+
+
+def test_the_settings_that_are_shown_name_events_that_the_hook_knows() -> None:
+    page = (_MODULE.parents[1] / "docs/hooks.md").read_text(encoding="utf-8")
+    source = (_MODULE / "cmd/hummock-hook/event.go").read_text(encoding="utf-8")
+    known = set(re.findall(r'^\t"(\w+)": +\w+,$', source, re.MULTILINE))
+    blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
+    shown = [set(block["hooks"]) for block in blocks if "hooks" in block]
+    assert len(shown) == 4
+    assert set().union(*shown) == known
+
+
+def _warm(agent: Agent, stubs: Stubs) -> None:
+    """Has the service read the project, whose first recall may take longer than a prompt waits."""
+    learn = context.LearnRequest(project="shop", memories=[memory_pb2.Memory(id="x", content="灯塔")])
+    stubs.context.Learn(learn)
+    agent.fire("SessionStart", source="startup")
+    stubs.memory.DeleteMemories(memory_service_pb2.DeleteMemoriesRequest(project="shop", ids=["x"]))
+
+
+def _messages(stubs: Stubs, session: str) -> list[str]:
+    request = session_service_pb2.ListMessagesRequest(project="shop", session_id=session, page_size=100)
+    return [one.content for one in stubs.session.ListMessages(request).messages]
+
+
+def _memories(stubs: Stubs) -> list[str]:
+    return [
+        one.id for one in stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
+    ]
