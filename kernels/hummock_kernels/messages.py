@@ -144,7 +144,7 @@ def put_message(data: Flags, table: Indices, out: Flags, marks: Indices) -> int:
     """Write a message, and return its length.
 
     Args:
-        data: The list of its values in MessagePack: integers of 64 bits with a sign, times as float64, no maps, and lists
+        data: The list of its values in MessagePack: signed integers of 64 bits, times as float64, no maps, and lists
             up to 32 deep. Nothing of this is checked.
         table: (n, 5) rows of `KIND` to `FIRST`; those of a message follow one another, those of this one come first.
         out: Room for MOST_GROWTH times the bytes of `data`.
