@@ -56,7 +56,7 @@ def _flood(target: str, method: str, data: bytes, token: str) -> Counter[str]:
 
     def end(call: grpc.UnaryUnaryMultiCallable[bytes, bytes], done: grpc.Future[bytes]) -> None:
         failed = done.exception()
-        error = None if failed is None else call_error(cast(FailedCall, failed))
+        error = None if failed is None else call_error(cast(FailedCall, failed), "the service")
         ended["OK" if error is None else error.code.name + " bare" * (error.retry_after_s is None)] += 1
         begin(call)
 

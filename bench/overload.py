@@ -206,7 +206,7 @@ def _asking(service: Serving, messages: Sequence[bytes], token: str = "") -> Ite
             try:
                 ask(message, timeout=_CALL_S, metadata=metadata)
             except grpc.RpcError as failed:
-                error = call_error(cast(FailedCall, failed))
+                error = call_error(cast(FailedCall, failed), "the service")
                 if error.retry_after_s is None:
                     raise BenchFailed(
                         f"a call failed by {error.code.name} and does not say when to try again"

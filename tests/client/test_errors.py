@@ -44,14 +44,14 @@ class Failed:
     ],
 )
 def test_what_the_channel_gives_up_is_said_with_the_target(code: grpc.StatusCode, words: str) -> None:
-    said = describe(call_error(Failed(code)), "127.0.0.1:7420")
+    said = describe(call_error(Failed(code), "127.0.0.1:7420"), "127.0.0.1:7420")
     assert words in said
     assert "127.0.0.1:7420" in said
 
 
 def test_details_that_nobody_can_read_leave_the_code() -> None:
     garbled = Failed(grpc.StatusCode.INTERNAL, [("grpc-status-details-bin", b"\xff\xff\xff")])
-    error = call_error(garbled)
+    error = call_error(garbled, "127.0.0.1:7420")
     assert (error.code, error.reason, error.field_violations) == (grpc.StatusCode.INTERNAL, "INTERNAL", ())
 
 

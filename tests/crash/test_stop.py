@@ -36,7 +36,7 @@ def until_stopped(replies: Any) -> list[Any]:
     came: list[Any] = []
     with pytest.raises(grpc.RpcError) as caught:
         came.extend(replies)
-    error = call_error(cast(FailedCall, caught.value))
+    error = call_error(cast(FailedCall, caught.value), "the service")
     assert (error.reason, error.retry_after_s) == ("UNAVAILABLE", 1.0)
     return came
 
@@ -96,7 +96,7 @@ def test_open_streams_are_told_to_end_and_what_is_accepted_is_answered(
 
 def refused(failed: FailedCall) -> tuple[grpc.StatusCode, float | None]:
     """The status, and after how many seconds the service says that a repeat may succeed."""
-    error = call_error(failed)
+    error = call_error(failed, "the service")
     return error.code, error.retry_after_s
 
 

@@ -59,7 +59,7 @@ func (s settings) call(
 		ctx, cancel = context.WithTimeout(ctx, s.timeout(called))
 		defer cancel()
 	}
-	return errorOf(invoke(ctx, name, called.named(request.(proto.Message)), reply, connection, options...))
+	return errorOf(invoke(ctx, name, called.named(request.(proto.Message)), reply, connection, options...), s.at)
 }
 
 func (s settings) timeout(called method) time.Duration {

@@ -52,6 +52,7 @@ func New(target string, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	chosen.at = at
 	dial, err := chosen.accessTo(at)
 	if err != nil {
 		return nil, err
@@ -83,7 +84,7 @@ func (s settings) travel() []grpc.DialOption {
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: again, MinConnectTimeout: 5 * time.Second}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: time.Minute}),
 		grpc.WithUnaryInterceptor(s.call),
-		grpc.WithStreamInterceptor(openStream),
+		grpc.WithStreamInterceptor(s.openStream),
 	}
 	if !s.unrepeated {
 		options = append(options, grpc.WithDefaultServiceConfig(serviceConfig()))

@@ -3,6 +3,7 @@ package hummock
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -84,8 +85,8 @@ func fromStatus(given *status.Status) *Error {
 	return failed
 }
 
-// errorOf is what a call is said to fail with; nil and the end of a stream stay what they are.
-func errorOf(err error) error {
+// errorOf is what a call to the target is said to fail with; nil and the end of a stream stay what they are.
+func errorOf(err error, at target) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
@@ -93,5 +94,21 @@ func errorOf(err error) error {
 	if errors.As(err, &already) {
 		return err
 	}
-	return fromStatus(status.Convert(err))
+	failed := fromStatus(status.Convert(err))
+	if len(failed.status.Details()) == 0 {
+		failed.Message = unanswered(failed.status, at)
+	}
+	return failed
+}
+
+// unanswered is the message of a call that no service answered, which the clients of all languages give alike; any other
+// is as it came.
+func unanswered(given *status.Status, at target) string {
+	switch given.Code() {
+	case codes.Unavailable:
+		return fmt.Sprintf("the service cannot be reached: is `hummock serve` running? target %s (%s)", at, given.Message())
+	case codes.DeadlineExceeded:
+		return fmt.Sprintf("the service did not answer in time; target %s", at)
+	}
+	return given.Message()
 }

@@ -14,6 +14,7 @@ const (
 type Option func(*settings)
 
 type settings struct {
+	at                        target
 	readTimeout, writeTimeout time.Duration
 	unrepeated                bool
 	token                     *string

@@ -172,20 +172,21 @@ func receive[Reply any](next func() (*Reply, error), yield func(*Reply, error) b
 // told is a stream whose failures are an *Error.
 type told struct {
 	grpc.ClientStream
+	at target
 }
 
-func (t told) RecvMsg(message any) error { return errorOf(t.ClientStream.RecvMsg(message)) }
+func (t told) RecvMsg(message any) error { return errorOf(t.ClientStream.RecvMsg(message), t.at) }
 
-func (t told) SendMsg(message any) error { return errorOf(t.ClientStream.SendMsg(message)) }
+func (t told) SendMsg(message any) error { return errorOf(t.ClientStream.SendMsg(message), t.at) }
 
 // openStream is the interceptor of streams.
-func openStream(
+func (s settings) openStream(
 	ctx context.Context, description *grpc.StreamDesc, connection *grpc.ClientConn, name string, open grpc.Streamer,
 	options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
 	stream, err := open(ctx, description, connection, name, options...)
 	if err != nil {
-		return nil, errorOf(err)
+		return nil, errorOf(err, s.at)
 	}
-	return told{stream}, nil
+	return told{stream, s.at}, nil
 }

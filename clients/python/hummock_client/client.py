@@ -32,6 +32,7 @@ from hummock_client.streaming import (
     IMPORT,
     LEARN_STREAM,
     Batch,
+    Connection,
     async_exchange,
     async_replies,
     exchange,
@@ -100,9 +101,10 @@ class Client(Calls):
             else grpc.insecure_channel(self.target, options=options)
         )
         self._metadata = access.metadata
+        self._connection = Connection(channel=self._channel, metadata=self._metadata, target=self.target)
         self._warming: set[grpc.Future[Message]] = set()
         self._methods = _unary_methods(self._channel)
-        stream = partial(replies, self._channel, self._metadata)
+        stream = partial(replies, self._connection)
         super().__init__(cast(Send, self._send), stream)
         self.sessions = Sessions(self.send, stream)
         self.learning = Learning(self.send, stream)
@@ -120,9 +122,7 @@ class Client(Calls):
         unless `timeout_s` sets one.
         """
         messages = map(stream_message, batches)
-        return exchange(
-            self._channel, self._metadata, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s
-        )
+        return exchange(self._connection, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
@@ -133,7 +133,7 @@ class Client(Calls):
         be done again. No deadline unless `timeout_s` sets one.
         """
         messages = import_messages(name, enumerate(records, start=1))
-        return exchange(self._channel, self._metadata, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
+        return exchange(self._connection, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
 
     def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
@@ -180,7 +180,7 @@ class Client(Calls):
                 request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait_for_ready
             )
         except grpc.RpcError as failed:
-            raise call_error(cast(FailedCall, failed)) from failed
+            raise call_error(cast(FailedCall, failed), self.target) from failed
 
 
 class AsyncClient(AsyncCalls):
@@ -233,9 +233,10 @@ class AsyncClient(AsyncCalls):
             else aio.insecure_channel(self.target, options=options)
         )
         self._metadata = access.metadata
+        self._connection = Connection(channel=self._channel, metadata=self._metadata, target=self.target)
         self._warming: set[asyncio.Task[None]] = set()
         self._methods = _unary_methods(self._channel)
-        stream = partial(async_replies, self._channel, self._metadata)
+        stream = partial(async_replies, self._connection)
         super().__init__(cast(AsyncSend, self._send), stream)
         self.sessions = AsyncSessions(self.send, stream)
         self.learning = AsyncLearning(self.send, stream)
@@ -252,9 +253,7 @@ class AsyncClient(AsyncCalls):
         What `batches` raises ends the stream and is raised here. No deadline unless `timeout_s` sets one.
         """
         messages = (stream_message(batch) async for batch in batches)
-        return async_exchange(
-            self._channel, self._metadata, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s
-        )
+        return async_exchange(self._connection, LEARN_STREAM, context_pb.LearnStreamResponse, messages, timeout_s)
 
     def import_project(
         self, name: str, records: Iterable[transfer_pb2.TransferRecord], *, timeout_s: float | None = None
@@ -265,9 +264,7 @@ class AsyncClient(AsyncCalls):
         `timeout_s` sets one.
         """
         messages = _async(import_messages(name, enumerate(records, start=1)))
-        return async_exchange(
-            self._channel, self._metadata, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s
-        )
+        return async_exchange(self._connection, IMPORT, projects_pb.ImportProjectResponse, messages, timeout_s)
 
     async def wait_until_ready(self, timeout_s: float = 30.0) -> admin_pb.GetStatusResponse:
         """Waits until the service answers, and returns what it says. Raises: HummockCallError."""
@@ -319,7 +316,7 @@ class AsyncClient(AsyncCalls):
                 request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait_for_ready
             )
         except aio.AioRpcError as failed:
-            raise call_error(cast(FailedCall, failed)) from failed
+            raise call_error(cast(FailedCall, failed), self.target) from failed
 
 
 def _unary_methods(channel: grpc.Channel | aio.Channel) -> dict[str, Any]:

@@ -15,6 +15,12 @@ _DETAILS_KEY = "grpc-status-details-bin"
 _HANDSHAKE = "handshake"
 """A word of gRPC's own messages about TLS; their other words change."""
 
+_GIVEN_UP = {
+    grpc.StatusCode.UNAVAILABLE.name: "the service cannot be reached: is `hummock serve` running? target {target}",
+    grpc.StatusCode.DEADLINE_EXCEEDED.name: "the service did not answer in time; target {target}",
+}
+"""What is said where no service answered; the clients of all languages say the same."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldViolation:
@@ -71,12 +77,10 @@ class FailedCall(Protocol):
 def describe(error: HummockCallError, target: str) -> str:
     """A message for people: what went wrong, and the fix if known; `target` is the address that was called."""
     # Without a reason of the service's own it was the channel that gave up.
-    if error.reason == grpc.StatusCode.UNAVAILABLE.name:
-        if _HANDSHAKE in error.message.lower():
-            return f"TLS was not agreed on: is the certificate valid, and its authority trusted? target {target}"
-        return f"the service cannot be reached: is `hummock serve` running? target {target}"
-    if error.reason == grpc.StatusCode.DEADLINE_EXCEEDED.name:
-        return f"the service did not answer in time; target {target}"
+    if error.reason == grpc.StatusCode.UNAVAILABLE.name and _HANDSHAKE in error.message.lower():
+        return f"TLS was not agreed on: is the certificate valid, and its authority trusted? target {target}"
+    if error.reason in _GIVEN_UP:
+        return _GIVEN_UP[error.reason].format(target=target)
     if error.reason == grpc.StatusCode.CANCELLED.name:
         return f"more calls come than the service can read: try again in a second; target {target}"
     if error.code is grpc.StatusCode.UNIMPLEMENTED:
@@ -95,9 +99,14 @@ def not_ready(target: str, timeout_s: float) -> HummockCallError:
     )
 
 
-def call_error(failed: FailedCall) -> HummockCallError:
-    """The error that tells what a failed call told."""
-    return _error(failed.code(), failed.details() or "", _details(failed))
+def call_error(failed: FailedCall, target: str) -> HummockCallError:
+    """The error that tells what a failed call told; where no service did, it names the target and what to start."""
+    code, message, details = failed.code(), failed.details() or "", list(_details(failed))
+    if code is grpc.StatusCode.UNAVAILABLE and not details:
+        message = _GIVEN_UP[code.name].format(target=target) + (f" ({message})" if message else "")
+    elif code is grpc.StatusCode.DEADLINE_EXCEEDED and not details:
+        message = _GIVEN_UP[code.name].format(target=target)
+    return _error(code, message, details)
 
 
 def status_error(status: status_pb2.Status) -> HummockCallError:

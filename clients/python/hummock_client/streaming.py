@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
-from typing import Any, cast
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 from google.protobuf.message import Message
@@ -27,6 +37,18 @@ _MAX_BYTES = 1024 * 1024
 
 _LARGEST_RECORD_BYTES = 3 * 1024 * 1024
 """A larger one travels without its vectors, which the service makes anew."""
+
+Channel = TypeVar("Channel", grpc.Channel, aio.Channel)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection(Generic[Channel]):
+    """A channel, what goes with every call over it, and the address that it leads to."""
+
+    channel: Channel
+    metadata: Metadata = field(default=(), repr=False)
+    target: str
+
 
 Stream = Callable[[Message, float | None], Generator[Any, None, None]]
 AsyncStream = Callable[[Message, float | None], AsyncGenerator[Any, None]]
@@ -78,19 +100,18 @@ def import_messages(
 
 
 def replies(
-    channel: grpc.Channel, metadata: Metadata, request: Message, timeout_s: float | None
+    connection: Connection[grpc.Channel], request: Message, timeout_s: float | None
 ) -> Generator[Any, None, None]:
     """The replies to a request that is answered with a stream. Raises: HummockCallError."""
     route = STREAMS[request.DESCRIPTOR.full_name]
-    method = channel.unary_stream(
+    method = connection.channel.unary_stream(
         route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
     )
-    return _read(lambda: method(request, timeout=timeout_s, metadata=metadata), [])
+    return _read(lambda: method(request, timeout=timeout_s, metadata=connection.metadata), connection.target)
 
 
 def exchange(
-    channel: grpc.Channel,
-    metadata: Metadata,
+    connection: Connection[grpc.Channel],
     path: str,
     reply_type: type[Message],
     messages: Iterable[Message],
@@ -98,24 +119,26 @@ def exchange(
 ) -> Generator[Any, None, None]:
     """The replies to messages, read on a thread of gRPC's. Raises: HummockCallError, what `messages` raise."""
     raised: list[BaseException] = []
-    method = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
-    return _read(lambda: method(_noting(messages, raised), timeout=timeout_s, metadata=metadata), raised)
+    method = connection.channel.stream_stream(
+        path, request_serializer=to_bytes, response_deserializer=reply_type.FromString
+    )
+    sent = _noting(messages, raised)
+    return _read(lambda: method(sent, timeout=timeout_s, metadata=connection.metadata), connection.target, raised)
 
 
 def async_replies(
-    channel: aio.Channel, metadata: Metadata, request: Message, timeout_s: float | None
+    connection: Connection[aio.Channel], request: Message, timeout_s: float | None
 ) -> AsyncGenerator[Any, None]:
     """The replies to a request that is answered with a stream. Raises: HummockCallError."""
     route = STREAMS[request.DESCRIPTOR.full_name]
-    method: Any = channel.unary_stream(
+    method: Any = connection.channel.unary_stream(
         route.path, request_serializer=to_bytes, response_deserializer=route.reply_type.FromString
     )
-    return _async_read(lambda: method(request, timeout=timeout_s, metadata=metadata), [])
+    return _async_read(lambda: method(request, timeout=timeout_s, metadata=connection.metadata), connection.target)
 
 
 def async_exchange(
-    channel: aio.Channel,
-    metadata: Metadata,
+    connection: Connection[aio.Channel],
     path: str,
     reply_type: type[Message],
     messages: AsyncIterable[Message],
@@ -123,8 +146,11 @@ def async_exchange(
 ) -> AsyncGenerator[Any, None]:
     """The replies to messages. Raises: HummockCallError, what `messages` raise."""
     raised: list[BaseException] = []
-    method: Any = channel.stream_stream(path, request_serializer=to_bytes, response_deserializer=reply_type.FromString)
-    return _async_read(lambda: method(_async_noting(messages, raised), timeout=timeout_s, metadata=metadata), raised)
+    method: Any = connection.channel.stream_stream(
+        path, request_serializer=to_bytes, response_deserializer=reply_type.FromString
+    )
+    sent = _async_noting(messages, raised)
+    return _async_read(lambda: method(sent, timeout=timeout_s, metadata=connection.metadata), connection.target, raised)
 
 
 def _slim(record: TransferRecord) -> TransferRecord:
@@ -136,14 +162,14 @@ def _slim(record: TransferRecord) -> TransferRecord:
     return slim
 
 
-def _read(begin: Callable[[], Any], raised: list[BaseException]) -> Generator[Any, None, None]:
+def _read(begin: Callable[[], Any], target: str, raised: Sequence[BaseException] = ()) -> Generator[Any, None, None]:
     call = begin()
     try:
         yield from call
     except grpc.RpcError as failed:
         if raised:
             raise raised[0] from None
-        raise call_error(cast(FailedCall, failed)) from failed
+        raise call_error(cast(FailedCall, failed), target) from failed
     finally:
         call.cancel()
 
@@ -156,7 +182,9 @@ def _noting(messages: Iterable[Message], raised: list[BaseException]) -> Iterato
         raise
 
 
-async def _async_read(begin: Callable[[], Any], raised: list[BaseException]) -> AsyncGenerator[Any, None]:
+async def _async_read(
+    begin: Callable[[], Any], target: str, raised: Sequence[BaseException] = ()
+) -> AsyncGenerator[Any, None]:
     call = begin()
     try:
         async for reply in call:
@@ -166,7 +194,7 @@ async def _async_read(begin: Callable[[], Any], raised: list[BaseException]) -> 
             raise raised[0] from None
         if isinstance(failed, asyncio.CancelledError):
             raise
-        raise call_error(cast(FailedCall, failed)) from failed
+        raise call_error(cast(FailedCall, failed), target) from failed
     finally:
         call.cancel()
 

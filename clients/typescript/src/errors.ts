@@ -118,7 +118,7 @@ function locally(code: Code, failed: ConnectError, target: string): string {
   if (code === Code.DeadlineExceeded) return `the service did not answer in time; target ${target}`;
   if (code !== Code.Unavailable) return failed.rawMessage;
   const why = systemCode(failed) ?? failed.rawMessage;
-  return `the service cannot be reached (${why}): is \`hummock serve\` running? target ${target}`;
+  return `the service cannot be reached: is \`hummock serve\` running? target ${target} (${why})`;
 }
 
 interface Detail {

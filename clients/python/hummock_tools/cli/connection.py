@@ -50,7 +50,7 @@ def connect(target: str) -> Iterator[Service]:
             yield Service(channel)
     except grpc.RpcError as error:
         if isinstance(error, grpc.Call):
-            raise CommandFailed(describe(call_error(error), resolved)) from error
+            raise CommandFailed(describe(call_error(error, resolved), resolved)) from error
         raise CommandFailed(f"the call to {resolved} failed: {error}") from error
 
 

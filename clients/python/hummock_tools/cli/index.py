@@ -292,7 +292,7 @@ def _follow(
     is_first = True
 
     def away(error: grpc.Call) -> None:
-        meter.say(f"{describe(call_error(error), resolved)}; trying again until it answers")
+        meter.say(f"{describe(call_error(error, resolved), resolved)}; trying again until it answers")
 
     def trouble(error: ValueError) -> None:
         warn(f"{error}; nothing is sent until that is mended")
@@ -319,7 +319,7 @@ def _follow(
         for batch in follower.follow(changes_of(folder)):
             on_batch(batch, False)
     except grpc.RpcError as error:
-        said = describe(call_error(error), resolved) if isinstance(error, grpc.Call) else str(error)
+        said = describe(call_error(error, resolved), resolved) if isinstance(error, grpc.Call) else str(error)
         raise CommandFailed(said) from error
     except (MissingExtra, CannotWatch, OSError, ValueError) as error:
         raise CommandFailed(describe_error(error, root)) from error

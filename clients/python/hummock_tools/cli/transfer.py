@@ -17,7 +17,7 @@ from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import HummockCallError, describe, status_error
-from hummock_client.streaming import IMPORT, exchange, import_messages
+from hummock_client.streaming import IMPORT, Connection, exchange, import_messages
 from hummock_client.v1 import project_service_pb2 as pb
 from hummock_client.v1.admin_service_pb2 import GetStatusRequest
 from hummock_client.v1.transfer_pb2 import TransferRecord
@@ -123,7 +123,8 @@ class _Run:
         try:
             with Meter() as meter:
                 messages = self._messages(project, parts)
-                for reply in exchange(service.channel, (), IMPORT, pb.ImportProjectResponse, messages, None):
+                connection = Connection(channel=service.channel, target=target)
+                for reply in exchange(connection, IMPORT, pb.ImportProjectResponse, messages, None):
                     self._count(reply)
                     self._show_failures(meter)
                     meter.show("lines", self.stored_line, None)

@@ -33,7 +33,7 @@ internal class Connection(text: String?, options: ClientOptions) : AutoCloseable
     /** What stubs are made of. */
     val channel: Channel = ClientInterceptors.intercept(
         managed,
-        CallRules(options.readDeadline, options.writeDeadline, access.token),
+        CallRules(target, options.readDeadline, options.writeDeadline, access.token),
         Reconnecting(managed),
     )
 

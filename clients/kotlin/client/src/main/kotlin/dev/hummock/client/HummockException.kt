@@ -13,9 +13,6 @@ import io.grpc.StatusRuntimeException
 import io.grpc.protobuf.StatusProto
 import java.time.Duration
 
-/** So many causes are looked through for the first. */
-private const val DEEPEST = 8
-
 /** A field of the request, by its path (`memories[0].content`), and the rule that it breaks. */
 data class FieldViolation(val field: String, val rule: String)
 
@@ -59,13 +56,11 @@ class HummockException internal constructor(
             return told(status.code, said(status), details, cause)
         }
 
-        /** What the service says; of a call that never reached one, what kept it from that, which gRPC leaves to the cause. */
+        /** What the service says; of a call that failed on this side also why. */
         private fun said(status: Status): String {
             val said = status.description.orEmpty()
-            val first = generateSequence(status.cause) { it.cause }.take(DEEPEST).lastOrNull() ?: return said
-            val why = "${first.javaClass.simpleName}: ${first.message}"
-            val unsaid = if (status.code == Status.Code.UNAVAILABLE) "the service cannot be reached" else "the call failed"
-            return "${said.ifEmpty { unsaid }} ($why)"
+            val why = status.why
+            return if (why == null || why in said) said else "${said.ifEmpty { "the call failed" }} ($why)"
         }
 
         private fun told(code: Status.Code, message: String, details: List<Any>, cause: Throwable?): HummockException {

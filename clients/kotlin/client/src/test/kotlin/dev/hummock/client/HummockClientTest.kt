@@ -127,7 +127,8 @@ class HummockClientTest {
         HummockClient("127.0.0.1:${ServerSocket(0).use { it.localPort }}").use {
             val failed = assertFailsWith<HummockException> { it.recall("p", "when?") }
             assertEquals(Status.Code.UNAVAILABLE, failed.code)
-            assertContains(failed.description, "the service cannot be reached (ConnectException: Connection refused")
+            val said = "the service cannot be reached: is `hummock serve` running? target ${it.target} (ConnectException: "
+            assertContains(failed.description, said + "Connection refused")
         }
     }
 
