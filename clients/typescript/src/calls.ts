@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import {
-  create,
   type DescMessage,
   type DescMethod,
   type DescMethodBiDiStreaming,
@@ -15,6 +14,7 @@ import {
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { Connection } from "./connection.js";
 import { callError, cancelled, HummockError } from "./errors.js";
+import { messageOf } from "./requests.js";
 
 const ATTEMPTS = 4;
 const FIRST_BACKOFF_MS = 100;
@@ -39,7 +39,10 @@ export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A service's calls. What comes in streams is read with `for await`; leaving the loop hangs up. All throw HummockError. */
+/**
+ * A service's calls. What comes in streams is read with `for await`; leaving the loop hangs up. All throw HummockError, and
+ * TypeError where a request has a field of an unknown name.
+ */
 export type Calls<S extends DescService> = {
   readonly [Name in keyof S["method"]]: S["method"][Name] extends DescMethodUnary<infer I, infer O>
     ? (request: MessageInitShape<I>, options?: CallOptions) => Promise<MessageShape<O>>
@@ -111,7 +114,7 @@ function exchangeCall(method: DescMethodBiDiStreaming, connection: Connection) {
     const raised: unknown[] = [];
     try {
       const leftMs = new Attempts(method, connection, options).leftMs();
-      yield* exchange(method, connection, noting(requests, raised), options.signal, leftMs);
+      yield* exchange(method, connection, noting(method.input, requests, raised), options.signal, leftMs);
     } catch (error) {
       throw raised.length ? raised[0] : error; // what the caller's own iterator has thrown
     }
@@ -195,7 +198,7 @@ function isRepeatable(method: DescMethod): boolean {
 
 /** The message; of a write without a request_id a copy that has one, so that the caller can send the same again as new. */
 function withRequestId(schema: DescMessage, init: MessageInitShape<DescMessage>): Message {
-  const message: Message & { requestId?: string } = create(schema, init);
+  const message: Message & { requestId?: string } = messageOf(schema, init);
   if (schema.field["requestId"] === undefined || message.requestId) return message;
   const numbered: typeof message = { ...message, requestId: randomUUID() };
   return numbered;
@@ -206,17 +209,18 @@ async function* one<T>(message: T) {
 }
 
 /** The messages; what their iterator throws is noted. What Connect throws into them when a call fails stays outside. */
-function noting<T>(messages: AsyncIterable<T> | Iterable<T>, raised: unknown[]): AsyncIterable<T> {
+function noting(schema: DescMessage, messages: Messages<DescMessage>, raised: unknown[]): AsyncIterable<Message> {
   const from = Symbol.asyncIterator in messages ? messages[Symbol.asyncIterator]() : messages[Symbol.iterator]();
-  const next = async (): Promise<IteratorResult<T>> => {
+  const next = async (): Promise<IteratorResult<Message>> => {
     try {
-      return await from.next();
+      const { done, value } = await from.next();
+      return done ? { done, value: undefined } : { done: false, value: messageOf(schema, value) };
     } catch (error) {
       raised.push(error);
       throw error;
     }
   };
-  const leave = async (): Promise<IteratorResult<T>> => {
+  const leave = async (): Promise<IteratorResult<Message>> => {
     await from.return?.();
     return { done: true, value: undefined };
   };

@@ -1,4 +1,4 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { type MessageInitShape } from "@bufbuild/protobuf";
 import { type CallOptions, type Calls, callsOf, type Deadlines } from "./calls.js";
 import { Connection, type ConnectionOptions } from "./connection.js";
 import { AdminService } from "./gen/hummock/v1/admin_service_pb.js";
@@ -23,6 +23,7 @@ import { type DeleteProjectResponse, ProjectService } from "./gen/hummock/v1/pro
 import type { RecallRequestSchema, RecallResponse } from "./gen/hummock/v1/recall_pb.js";
 import { SessionService } from "./gen/hummock/v1/session_service_pb.js";
 import { type ChatMessage, type MemoryOptions, renderRequest, withSection } from "./prompts.js";
+import { messageOf } from "./requests.js";
 
 const PROMPT_BUDGET_MS = 300;
 const WARMING_MS = 30_000;
@@ -89,7 +90,7 @@ export class HummockClient {
     request: MessageInitShape<typeof RenderTurnRequestSchema>,
     options?: CallOptions,
   ): Promise<RenderTurnResponse> {
-    const render = create(RenderRequestSchema, { allowMissing: true, ...request.render });
+    const render = messageOf(RenderRequestSchema, { allowMissing: true, ...request.render });
     return this.context.renderTurn({ ...request, render }, options);
   }
 
@@ -101,10 +102,14 @@ export class HummockClient {
     return this.memories.watchMemories({ allowMissing: true, ...request }, options);
   }
 
-  /** Stores one sentence. */
-  note(project: string, text: string, options: CallOptions & { tags?: string[] } = {}): Promise<LearnResponse> {
+  /** Stores one sentence. With a `requestId` of your own, a UUID, the call can be made again and counts once. */
+  note(
+    project: string,
+    text: string,
+    options: CallOptions & { tags?: string[]; requestId?: string } = {},
+  ): Promise<LearnResponse> {
     const memory = { kind: MemoryKind.NOTE, content: text, tags: options.tags ?? [] };
-    return this.context.learn({ project, memories: [memory] }, options);
+    return this.context.learn({ project, memories: [memory], requestId: options.requestId ?? "" }, options);
   }
 
   /** Removes a project with all that it has; the reply counts it. */
