@@ -98,7 +98,7 @@ class AsyncCalls:
         embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
-        """Stores memories, all or none. Give a request_id of your own to be able to repeat the call.
+        """Stores memories, all or none. Give a request_id of your own, a UUID, to be able to repeat the call.
 
         With EMBEDDING_MODE_DEFERRED it answers sooner: they are found by words at once, by meaning a little later.
         """
@@ -108,10 +108,16 @@ class AsyncCalls:
         return await self.send(request, timeout_s=timeout_s)
 
     async def note(
-        self, project: str, text: str, tags: Iterable[str] = (), *, timeout_s: float | None = None
+        self,
+        project: str,
+        text: str,
+        tags: Iterable[str] = (),
+        *,
+        request_id: str | None = None,
+        timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
-        """Stores one sentence."""
-        return await self.learn(project, [requests.note(text, tags)], timeout_s=timeout_s)
+        """Stores one sentence. A request_id is a UUID, as in `learn`."""
+        return await self.learn(project, [requests.note(text, tags)], request_id=request_id, timeout_s=timeout_s)
 
     async def search(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]
@@ -187,7 +193,10 @@ class AsyncCalls:
         allow_missing: bool = False,
         timeout_s: float | None = None,
     ) -> AsyncIterator[memory_pb2.Memory]:
-        """All memories that pass the filter and hold the string, oldest write first; pages are fetched when needed."""
+        """All memories that pass the filter and hold the string, oldest write first; pages are fetched when needed.
+
+        Their `content` and `text` are empty in the INDEX view, the default; compare titles or ask for MEMORY_VIEW_FULL.
+        """
         request = memories_pb.ListMemoriesRequest(
             project=project,
             filter=where,

@@ -61,15 +61,22 @@ class BlockingHummockClient @JvmOverloads constructor(
      */
     fun <S : AbstractStub<S>> stub(make: Function<Channel, S>): S = make.apply(channel)
 
-    /** Stores memories, all or none; they are durable when it returns, and the next recall finds them. */
-    fun learn(project: String, memories: Iterable<Memory>): LearnResponse {
-        val request = LearnRequest.newBuilder().setProject(project).addAllMemories(memories).build()
-        return send(ContextServiceGrpc.getLearnMethod(), request)
+    /**
+     * Stores memories, all or none; they are durable when it returns, and the next recall finds them. With a [requestId] of
+     * your own, a UUID, the call can be made again and counts once.
+     */
+    @JvmOverloads
+    fun learn(project: String, memories: Iterable<Memory>, requestId: String = ""): LearnResponse {
+        val request = LearnRequest.newBuilder().setProject(project).addAllMemories(memories).setRequestId(requestId)
+        return send(ContextServiceGrpc.getLearnMethod(), request.build())
     }
 
     /** Remembers a sentence. */
-    fun note(project: String, text: String, vararg tags: String): LearnResponse =
-        learn(project, listOf(Memory.newBuilder().setContent(text).addAllTags(tags.asList()).build()))
+    fun note(project: String, text: String, vararg tags: String): LearnResponse = note(project, text, tags.asList(), "")
+
+    /** The same with a [requestId] of your own, as in [learn]. */
+    fun note(project: String, text: String, tags: List<String>, requestId: String): LearnResponse =
+        learn(project, listOf(Memory.newBuilder().setContent(text).addAllTags(tags).build()), requestId)
 
     /** Finds what bears on the text; a project that does not exist knows nothing. */
     fun recall(project: String, queryText: String): RecallResponse =

@@ -91,23 +91,27 @@ class HummockClient @JvmOverloads constructor(
     /** The service itself. */
     val admin = ServiceCalls(AdminServiceCoroutineStub(connection.channel))
 
-    /** Stores memories, all or none; they are durable when it returns, and the next recall finds them. */
-    suspend fun learn(project: String, memories: Iterable<Memory>): LearnResponse = context {
+    /**
+     * Stores memories, all or none; they are durable when it returns, and the next recall finds them. With a [requestId] of
+     * your own, a UUID, the call can be made again and counts once.
+     */
+    suspend fun learn(project: String, memories: Iterable<Memory>, requestId: String = ""): LearnResponse = context {
         learn(
             learnRequest {
                 this.project = project
                 this.memories += memories
+                this.requestId = requestId
             },
         )
     }
 
-    /** Remembers a sentence. */
-    suspend fun note(project: String, text: String, vararg tags: String): LearnResponse {
+    /** Remembers a sentence; [requestId] as in [learn]. */
+    suspend fun note(project: String, text: String, vararg tags: String, requestId: String = ""): LearnResponse {
         val note = memory {
             content = text
             this.tags += tags.asIterable()
         }
-        return learn(project, listOf(note))
+        return learn(project, listOf(note), requestId)
     }
 
     /** Finds what bears on the text; a project that does not exist knows nothing. [more] sets other fields. */
