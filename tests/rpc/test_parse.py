@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,8 @@ from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_client.v1 import memory_service_pb2 as memories_pb
 
+_SOURCELESS = context_pb.RenderRequest(project="p")
+
 
 def broken(call: Any, *args: Any) -> InvalidRequest:
     """The error with which the call refuses."""
@@ -38,6 +41,20 @@ def note(content: str = "记住", **more: Any) -> memory_pb2.Memory:
 
 def draft(sent: memory_pb2.Memory) -> Draft:
     return memory_messages.learn_command(context_pb.LearnRequest(project="p", memories=[sent])).lessons[0].draft
+
+
+@pytest.mark.parametrize(
+    ("request_type", "sent", "field"),
+    [
+        (context_pb.RenderRequest, _SOURCELESS, "source"),
+        (context_pb.RenderTurnRequest, context_pb.RenderTurnRequest(render=_SOURCELESS, turn=1), "render.source"),
+    ],
+)
+def test_a_choice_that_is_not_made_is_refused_with_what_may_be_chosen(
+    request_type: type[Message], sent: Message, field: str
+) -> None:
+    error = broken(parse, request_type, sent.SerializeToString())
+    assert (error.field, error.rule) == (field, "is not said; set recall or memories")
 
 
 def test_an_unset_recall_leaves_everything_to_the_preset() -> None:

@@ -117,7 +117,7 @@ def check(message: Message, prefix: str = "", only: Iterable[str] | None = None)
     """
     if isinstance(message, RecallRequest) and _keeps_rules(message):
         return
-    broken = [_translated(found.proto, found.field_value, prefix) for found in _validator.collect_violations(message)]
+    broken = [_translated(message, found, prefix) for found in _validator.collect_violations(message)]
     if only is not None:
         wanted = [prefix + path for path in only]
         broken = [one for one in broken if any(_meet(one.field, path) for path in wanted)]
@@ -175,23 +175,40 @@ def _meet(field: str, path: str) -> bool:
     return field == path or field.startswith((path + ".", path + "[")) or path.startswith(field + ".")
 
 
-def _translated(proto: object, value: object, prefix: str) -> Violation:
-    elements: Sequence[object] = getattr(getattr(proto, "field", None), "elements", ())
+def _translated(request: Message, found: protovalidate.Violation, prefix: str) -> Violation:
+    elements: Sequence[object] = found.proto.field.elements if found.proto.field else ()
     path = ".".join(_element(element) for element in elements)
-    rule_id, message = str(getattr(proto, "rule_id", "")), str(getattr(proto, "message", ""))
-    return Violation(field=prefix + path, rule=_in_words(rule_id, message, value))
+    choices = _choices(cast(Descriptor, request.DESCRIPTOR), [_name(element) for element in elements])
+    if choices:
+        return Violation(field=prefix + path, rule=f"is not said; set {' or '.join(choices)}")
+    rule_id, message = str(found.proto.rule_id), str(found.proto.message)
+    return Violation(field=prefix + path, rule=_in_words(rule_id, message, found.field_value))
+
+
+def _choices(of: Descriptor, names: Sequence[str]) -> list[str]:
+    """Names of the fields among which a oneof at the end of a path chooses; empty where the path ends in a field."""
+    for name in names[:-1]:
+        field = of.fields_by_name.get(name)
+        if field is None or field.message_type is None:
+            return []
+        of = field.message_type
+    oneof = of.oneofs_by_name.get(names[-1]) if names else None
+    return [] if oneof is None else [field.name for field in oneof.fields]
 
 
 def _element(element: object) -> str:
-    name = str(getattr(element, "field_name", ""))
     subscript = getattr(element, "subscript", None)
-    return name if subscript is None else f"{name}[{subscript.value}]"
+    return _name(element) if subscript is None else f"{_name(element)}[{subscript.value}]"
+
+
+def _name(element: object) -> str:
+    return str(getattr(element, "field_name", ""))
 
 
 def _in_words(rule_id: str, message: str, value: object) -> str:
     """The rule together with the number or size of the value, never a text of the caller's."""
     if rule_id in _PLAIN:
-        return message if rule_id == "required" and "oneof" in message else _PLAIN[rule_id]
+        return _PLAIN[rule_id]
     if rule_id == "enum.defined_only":
         return f"is {value}; the contract knows no such value"
     if isinstance(value, str | bytes) and not value:
