@@ -133,12 +133,14 @@ def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
         assert client.note("loan", "先还本金", tags=["#还款"]).seq == 8
         client.learn("loan", [note("a"), note("b")])
         client.learn("loan", [note("a")], request_id="00000000-0000-4000-8000-00000000000A")
+        client.note("loan", "a", request_id="00000000-0000-4000-8000-00000000000B")
 
     answers(use_cases(learn=learn), ask)
-    assert [len(command.lessons) for command in asked] == [1, 2, 1]
+    assert [len(command.lessons) for command in asked] == [1, 2, 1, 1]
     assert asked[0].lessons[0].draft.index.tags == ("还款",)
     assert asked[0].request_id != asked[1].request_id
     assert asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
+    assert asked[3].request_id == "00000000-0000-4000-8000-00000000000b"
 
 
 def test_search_explain_get_and_status_return_their_replies() -> None:

@@ -23,8 +23,9 @@ test("a write gets a request_id, which its repeats share and no other write", as
   await client.context.learn(request);
   await client.context.learn(request);
   await client.context.learn({ project: "p", requestId: "its own" });
+  await client.note("p", "a sentence", { requestId: "a note's own" });
   assert.match(ids[0]!, /^[0-9a-f-]{36}$/);
-  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], "its own"]);
+  assert.deepEqual(ids, [ids[0], ids[0], ids[0], ids[3], "its own", "a note's own"]);
   assert.notEqual(ids[3], ids[0]);
   assert.deepEqual(request, { project: "p" });
 });
