@@ -47,6 +47,8 @@ class HummockClientTest {
     @Test
     fun `a caller's own request_id stays`() = runBlocking {
         client.context { learn(learnRequest { project = "p"; requestId = "mine" }) }
+        client.note("p", "a sentence", "tag", requestId = "mine")
+        BlockingHummockClient(service.target).use { it.note("p", "a sentence", listOf("tag"), "mine") }
         assertEquals(setOf("mine"), service.learnt.map { it.requestId }.toSet())
     }
 
