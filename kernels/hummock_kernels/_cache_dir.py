@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _STATE = re.compile(r"hummock-[0-9a-f]{16}")
+_COMPILED = "compiled"
+"""Folder of the package that holds kernels compiled ahead, by state and target; only some wheels have it."""
 _KEPT_STATES = 3
 """States of the sources to keep: this one and the latest others, so that alternating versions stay compiled."""
 
@@ -41,6 +43,27 @@ def _last_used(directory: Path) -> int:
     except FileNotFoundError:
         # Another process is removing it as well.
         return 0
+
+
+def compiled_ahead(package: Path, cache: Path, target: str) -> Path | None:
+    """The folder of kernels that the package brings for this state of its sources and this target, if it does."""
+    folder = package / _COMPILED / cache.name / target
+    return folder if folder.is_dir() else None
+
+
+def copy_missing(source: Path, folder: Path) -> None:
+    """Copy the files that a folder lacks; another process may do the same at the same time.
+
+    Numba's indices (.nbi) come last: they name the other files.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
+    for path in sorted(source.iterdir(), key=lambda path: (path.suffix == ".nbi", path.name)):
+        if not (folder / path.name).exists():
+            part = folder / f"{path.name}.{os.getpid()}"
+            shutil.copyfile(path, part)
+            part.replace(folder / path.name)
 
 
 def choose_cache_dir(package: Path, environ: Mapping[str, str], name: str = "") -> Path:

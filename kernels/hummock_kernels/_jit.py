@@ -6,12 +6,13 @@ Numba reads its environment when it is imported, so everything else in this pack
 import os
 import platform
 from collections.abc import Callable, Mapping, MutableMapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import llvmlite.binding as llvm
 
-from hummock_kernels._cache_dir import cache_dir_of
+from hummock_kernels._cache_dir import cache_dir_of, compiled_ahead, copy_missing
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -119,6 +120,22 @@ REASSOCIATE: Final = frozenset({"reassoc", "contract", "nsz", "arcp"})
 def cache_directory() -> Path | None:
     """The directory that keeps compiled kernels between runs, or None if they are not kept."""
     return Path(_settings.CACHE_DIR) if _HAS_CACHE and IS_COMPILED else None
+
+
+def _use_compiled_ahead() -> None:
+    """Fill the cache with the kernels that the package brings for this version of Numba and this target, if any."""
+    cache = cache_directory()
+    if cache is None or _settings.CPU_FEATURES:
+        return
+    source = compiled_ahead(Path(__file__).parent, cache, f"numba-{numba.__version__}-{_settings.CPU_NAME}")
+    if source is not None:
+        # The folder depends on the place of the sources. A function that is never compiled tells it.
+        folder = numba.njit(cache=True)(_use_compiled_ahead).stats.cache_path
+        with suppress(OSError):  # what is not there is compiled
+            copy_missing(source, Path(cast(str, folder)))
+
+
+_use_compiled_ahead()
 
 
 def kernel(signature: Any, fastmath: frozenset[str] = frozenset(), *, is_brief: bool = False) -> Callable[[F], F]:

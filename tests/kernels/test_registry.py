@@ -231,3 +231,24 @@ def test_a_temporary_cache_that_others_can_write_to_is_not_used(
     chosen = _cache_dir.choose_cache_dir(read_only_package, {})
     assert chosen not in {None, planted}
     assert stat.S_IMODE(chosen.stat().st_mode) == 0o700
+
+
+def test_kernels_compiled_ahead_are_taken_for_their_sources_and_their_target_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "compiled" / "hummock-0123456789abcdef" / "numba-1.0-x86-64-v3"
+    folder.mkdir(parents=True)
+    cache = tmp_path / "cache" / "hummock-0123456789abcdef"
+    assert _cache_dir.compiled_ahead(tmp_path, cache, "numba-1.0-x86-64-v3") == folder
+    assert _cache_dir.compiled_ahead(tmp_path, cache, "numba-1.1-x86-64-v3") is None
+    assert _cache_dir.compiled_ahead(tmp_path, cache, "numba-1.0-None") is None
+    assert _cache_dir.compiled_ahead(tmp_path, cache.with_name("hummock-fedcba9876543210"), folder.name) is None
+
+
+def test_what_the_cache_has_is_not_replaced_by_what_was_compiled_ahead(tmp_path: Path) -> None:
+    source, folder = tmp_path / "source", tmp_path / "folder"
+    for place, names in ((source, ("a.nbi", "a.1.nbc", "b.nbi", "b.1.nbc")), (folder, ("a.nbi", "a.1.nbc"))):
+        place.mkdir()
+        for name in names:
+            (place / name).write_text(place.name, encoding="utf-8")
+    _cache_dir.copy_missing(source, folder)
+    found = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+    assert found == {"a.nbi": "folder", "a.1.nbc": "folder", "b.nbi": "source", "b.1.nbc": "source"}
