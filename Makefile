@@ -30,7 +30,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg pg-cluster test test-all test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client lock clean
+.PHONY: help setup model demo pg pg-cluster test test-all test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client release lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -152,6 +152,9 @@ proto: $(VENV)/.dev ## Write the stubs of proto/ again, those for Go and TypeScr
 		else echo "clients/go is left as it is: go is missing" >&2; fi
 	@if [ -d clients/typescript/node_modules ]; then sh clients/typescript/generate.sh; \
 		else echo "clients/typescript is left as it is: npm ci has not been run in it" >&2; fi
+
+release: $(VENV)/.server ## Build packages of the commit into dist/ (PARTS=python,kernels,npm,maven,go,sbom: those alone)
+	@$(BIN)/python service/setup/release.py $(PARTS)
 
 client: $(VENV)/.dev ## Write the blocking client again from the one for asyncio, and the types of `send` from the stubs
 	@$(BIN)/python clients/python/generate.py
