@@ -96,7 +96,7 @@ def repository(maven: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     local = _repository_in(directory)
     sources("proto", directory)
     clone = sources("clients", directory).parent
-    install_as_told(_PAGE, clone=clone, folder=directory, environ={"MAVEN_OPTS": f"-Dmaven.repo.local={local}"})
+    install_as_told(_PAGE, clone=clone, folder=directory, environ=_options(local))
     return local
 
 
@@ -130,8 +130,7 @@ def test_the_program_of_the_page_runs_in_a_project_of_its_own(
     main.parent.mkdir(parents=True)
     main.write_text(program, encoding="utf-8")
     (tmp_path / "pom.xml").write_text(_pom_of(consumer), encoding="utf-8")
-    local = f"-Dmaven.repo.local={repository}"
-    run([maven, "-B", "-q", local, "compile", "dependency:build-classpath"], tmp_path)
+    run([maven, "-B", "-q", "compile", "dependency:build-classpath"], tmp_path, _options(repository))
     class_path = (tmp_path / "target/classpath").read_text(encoding="utf-8")
     for library in consumer.libraries:
         _, artefact, version = library.split(":")
@@ -141,6 +140,11 @@ def test_the_program_of_the_page_runs_in_a_project_of_its_own(
     assert printed.count("先本后息") >= 2
     printed = run(java, tmp_path, {"HUMMOCK_TARGET": "127.0.0.1:1"})
     assert "is `hummock serve` running? target 127.0.0.1:1" in printed
+
+
+def _options(local: Path) -> dict[str, str]:
+    """Options of Maven, in its environment: the local repository, and no compiler that stays behind as a daemon."""
+    return {"MAVEN_OPTS": f"-Dmaven.repo.local={local} -Dkotlin.compiler.daemon=false"}
 
 
 def _pom_of(consumer: Consumer) -> str:
