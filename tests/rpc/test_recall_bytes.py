@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import hummock
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, MemoryIndex, Payload
-from hummock.core.recall import Correction, Hit, RecallQuery
+from hummock.core.recall import Correction, Degradation, Hit, RecallQuery
 from hummock.recall.cache import Answer, Cached
+from hummock.recall.stage_budget import DEADLINE
+from hummock.rpc.recall_messages import degradations
 from hummock.rpc.recall_reply import recall_reply
 from hummock.rpc.status import MAX_REPLY_BYTES, to_bytes
 from hummock_client.v1 import recall_pb2
@@ -105,3 +111,19 @@ def test_a_reply_that_is_too_large_keeps_the_texts_of_the_best_hits() -> None:
     assert reply.degraded[0].part == recall_pb2.DEGRADED_PART_TEXTS
     assert reply.degraded[0].message.startswith(f"the texts of {left_out} of 43 hits were left out")
     assert [hit.memory.id for hit in reply.hits] == [hit.memory.id for hit in hits]
+
+
+def test_the_contract_has_each_part_and_reason_of_a_degradation() -> None:
+    """A name that it lacks would be sent as UNSPECIFIED."""
+    named: dict[str, set[str]] = {"path": set(), "reason": set()}
+    for file in Path(hummock.__file__).parent.rglob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(file.read_text("utf-8"))) if isinstance(node, ast.Call)]
+        for call in [one for one in calls if isinstance(one.func, ast.Name) and one.func.id == "Degradation"]:
+            for field in call.keywords:
+                if field.arg in named and isinstance(field.value, ast.Constant):
+                    named[field.arg].add(str(field.value.value))
+    assert len(named["path"]) > 4
+    assert len(named["reason"]) > 4
+    sent = degradations([Degradation(path=path, reason=DEADLINE, message="") for path in named["path"]])
+    sent += degradations([Degradation(path="intent", reason=reason, message="") for reason in named["reason"]])
+    assert all(one.part and one.reason for one in sent)
