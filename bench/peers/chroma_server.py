@@ -78,7 +78,10 @@ def opened(directory: Path) -> Iterator[Search]:
         def search(question: Question) -> list[str]:
             where = {"$and": [{"project": question.project}, {f"tag_{question.tag}": True}]}
             near = collection.query(
-                query_vectors=[question.vector], n_results=CANDIDATES, where=where, include=["embeddings", "metadatas"]
+                query_embeddings=[question.vector],
+                n_results=CANDIDATES,
+                where=where,
+                include=["embeddings", "metadatas"],
             )
             terms = [f" {term} " for term in dict.fromkeys(question.terms.split())]
             holds = [{"$contains": term} for term in terms]
