@@ -18,6 +18,7 @@ import pytest
 
 from bench import toy_models
 from hummock_tools.cli.background import SERVING_ON
+from tests.client.consumers import require, sources
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = (
@@ -70,12 +71,8 @@ def small(tmp_path: Path) -> Path:
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with the files that packages are built of, as they are now."""
     folder = tmp_path_factory.mktemp("clone")
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *_SOURCES]
-    names = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
-    for name in filter(None, names):
-        if (_ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(_ROOT / name, folder / name)
+    for name in _SOURCES:
+        sources(name, folder)
     return repository_in(folder)
 
 
@@ -171,10 +168,7 @@ def test_the_same_commit_gives_the_same_bytes(clone: Path, tmp_path: Path, monke
 
 @pytest.mark.long
 def test_go_fetches_the_module_from_the_folder(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    go = shutil.which("go")
-    if go is None:
-        assert os.environ.get("REQUIRE_CLIENTS") != "1", "go is missing"
-        pytest.skip("go is missing, without which no module can be fetched")
+    go = require("go", "no module can be fetched")
     assert build(clone, tmp_path / "dist", monkeypatch, "go") == 0
     environ = {"GOPROXY": (tmp_path / "dist/go").as_uri(), "GONOSUMDB": "*", "GOFLAGS": "-modcacherw"}
     environ |= {"HOME": str(tmp_path), "GOPATH": str(tmp_path / "gopath"), "PATH": os.environ["PATH"]}

@@ -4,24 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from bench import toy_models
 from tests.client.consumers import ROOT, blocks, install_as_told, require, run, sources
-from tests.service.running import in_process
 
 pytestmark = pytest.mark.long
-
-
-@pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("service")
-    model = toy_models.build_tiny(directory / "models").name
-    with in_process(directory / "data", directory / "models", model) as service:
-        yield service.target
 
 
 def test_the_wheel_runs_the_page_in_an_empty_environment(target: str, tmp_path: Path) -> None:

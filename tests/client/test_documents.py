@@ -6,14 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from bench import toy_models
 from tests.client.frameworks.installed import require_frameworks
-from tests.service.running import in_process
 
 pytestmark = pytest.mark.long
 
@@ -27,14 +24,6 @@ _DOCUMENTS = [
     for path in [_ROOT / "README.md", *sorted((_ROOT / "docs").rglob("*.md")), *sorted(_ROOT.glob("clients/*/*.md"))]
     if _SNIPPET.search(path.read_text(encoding="utf-8"))
 ]
-
-
-@pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("documents")
-    model = toy_models.build_tiny(directory / "models").name
-    with in_process(directory / "data", directory / "models", model) as service:
-        yield service.target
 
 
 def test_the_documents_that_show_python_are_found() -> None:

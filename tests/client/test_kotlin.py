@@ -14,6 +14,7 @@ import pytest
 
 from bench import toy_models
 from tests.alone import alone_in
+from tests.client.consumers import require
 from tests.service.running import in_process
 
 pytestmark = pytest.mark.long
@@ -34,11 +35,7 @@ _SNIPPET = re.compile(r"^```(kotlin|java)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 @pytest.fixture
 def maven() -> Iterator[str]:
     """Path of Maven for the only process that may build; skips, aloud, if it is missing."""
-    found = shutil.which("mvn")
-    if not found:
-        said = "mvn is missing, without which the client in Kotlin cannot be built"
-        assert os.environ.get("REQUIRE_CLIENTS") != "1", said
-        pytest.skip(said)
+    found = require("mvn", "the client in Kotlin cannot be built")
     with alone_in(_CLIENT):
         yield found
 

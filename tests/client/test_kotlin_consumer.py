@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from bench import toy_models
 from tests.client.consumers import blocks, install_as_told, require, run, sources
-from tests.service.running import in_process
 
 pytestmark = pytest.mark.long
 
@@ -110,14 +107,6 @@ def _repository_in(directory: Path) -> Path:
         if path.parts not in (_OURS[:1], _OURS):
             (local / path).symlink_to(each)
     return local
-
-
-@pytest.fixture(scope="module")
-def target(maven: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("service")
-    model = toy_models.build_tiny(directory / "models").name
-    with in_process(directory / "data", directory / "models", model) as service:
-        yield service.target
 
 
 @pytest.mark.parametrize("name", _CONSUMERS)

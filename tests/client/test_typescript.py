@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from bench import toy_models
 from tests.alone import alone_in
-from tests.service.running import in_process
+from tests.client.consumers import require
 
 pytestmark = pytest.mark.long
 
@@ -33,10 +32,7 @@ def _run(command: Sequence[str], **env: str) -> subprocess.CompletedProcess[str]
 @pytest.fixture(scope="module")
 def npm() -> Iterator[str]:
     """Path of npm for the only process that builds, with the client's dependencies installed."""
-    found = shutil.which("npm")
-    if found is None:
-        assert os.environ.get("REQUIRE_CLIENTS") != "1", "npm is missing"
-        pytest.skip("npm is missing, without which the client for TypeScript cannot be tested")
+    found = require("npm", "the client for TypeScript cannot be tested")
     with alone_in(_CLIENT):
         run = _run(["sh", "install.sh"])
         assert run.returncode == 0, run.stdout + run.stderr
@@ -53,14 +49,6 @@ def test_its_code_is_formatted_and_what_is_generated_is_up_to_date(npm: str) -> 
     assert run.returncode == 0, run.stdout + run.stderr
     run = _run(["sh", "generate.sh", "--check"])
     assert run.returncode == 0, run.stdout + run.stderr
-
-
-@pytest.fixture(scope="module")
-def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("service")
-    model = toy_models.build_tiny(directory / "models").name
-    with in_process(directory / "data", directory / "models", model) as service:
-        yield service.target
 
 
 @pytest.fixture(scope="module")
