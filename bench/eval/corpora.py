@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from bench.eval import sets
+from bench.eval.changes import changes
 from bench.eval.code_questions import code
 from bench.eval.diary import diary
 from bench.eval.history import history
@@ -22,6 +23,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "later-zh": lambda datasets: later(datasets, "zh"),
     "later-en": lambda datasets: later(datasets, "en"),
     "facts": facts,
+    "changes": changes,
     "diary": diary,
     "siblings": siblings,
     "spelling": spelling,

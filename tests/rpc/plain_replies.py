@@ -62,6 +62,7 @@ def _hit(hit: Hit, *, with_raw: bool) -> recall_pb2.Hit:
         decay=hit.decay,
         near_twin=hit.near_twin,
         over_writer_cap=hit.over_writer_cap,
+        likely_replaced_by=hit.likely_replaced_by,
         time_match=hit.time_match,
         verdict=hit.verdict,
         helpful_count=hit.helpful_count,

@@ -62,6 +62,7 @@ HITS = st.builds(
     decay=NUMBERS,
     near_twin=st.booleans(),
     over_writer_cap=st.booleans(),
+    likely_replaced_by=TEXTS,
     time_match=SHARES,
     corrections=st.lists(st.builds(Correction, asked=TEXTS, meant=TEXTS), max_size=2).map(tuple),
     verdict=NUMBERS,

@@ -301,6 +301,7 @@ class Hit(Struct, frozen=True, kw_only=True):
         helpful_count: Number of voices that judged its text helpful; `wrong_count` likewise.
         before: Neighbours before it in its session or file, in order; as many as requested, if they exist; so `after`.
         superseded_by: Ids of the memories that replace it, if the query includes replaced ones.
+        likely_replaced_by: Id of a newer note that tells a change and is much like it; empty if there is none.
     """
 
     memory: Memory
@@ -324,6 +325,7 @@ class Hit(Struct, frozen=True, kw_only=True):
     after: tuple[Memory, ...] = ()
     superseded_by: tuple[str, ...] = ()
     over_writer_cap: bool = False
+    likely_replaced_by: str = ""
 
 
 def ages_days(create_times: Sequence[float], as_of: float) -> list[float]:

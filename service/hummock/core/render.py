@@ -52,6 +52,7 @@ class MemoryMark(IntEnum):
     STALE = 1
     UNVERIFIED = 2
     INSTRUCTION_LIKE = 3
+    LIKELY_REPLACED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +301,7 @@ class SearchResult:
     score: float
     metadata: Mapping[str, object]
     seen_before: bool = False
+    likely_replaced_by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

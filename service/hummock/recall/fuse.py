@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -112,6 +112,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
         cross: (m,) float32 in [0, 1], scores of the cross-encoder, NaN if it did not read the candidate; None if it did
             not run.
         minimum: (n,) float32, the minimum similarity of each candidate; None if all have the plan's.
+        replaced_by: The candidate that most likely replaces another, by that other; empty if none was looked for.
     """
 
     candidates: Candidates
@@ -134,6 +135,7 @@ class Fused(Struct, frozen=True, kw_only=True, eq=False):
     evidence: NDArray[np.float32]
     cross: NDArray[np.float32] | None = None
     minimum: NDArray[np.float32] | None = None
+    replaced_by: Mapping[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.row)

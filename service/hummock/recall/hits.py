@@ -108,9 +108,21 @@ def make_hits(
             if memory is not None
         ]
     )
-    if not len(fused.verdict):
+    if not len(fused.verdict) and not fused.replaced_by:
         return hits
-    return _with_verdicts(hits, fused, rows[np.array([memory is not None for memory in memories], np.bool_)])
+    present = rows[np.array([memory is not None for memory in memories], np.bool_)]
+    if fused.replaced_by:
+        hits = _with_likely_replacements(hits, fused, present)
+    return _with_verdicts(hits, fused, present) if len(fused.verdict) else hits
+
+
+def _with_likely_replacements(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
+    """The hits with what most likely replaces each; `rows` are theirs."""
+    ids, by = fused.candidates.memory_id, fused.replaced_by
+    return tuple(
+        replace(hit, likely_replaced_by=ids[by[row]]) if row in by else hit
+        for hit, row in zip(hits, rows.tolist(), strict=True)
+    )
 
 
 def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:

@@ -17,6 +17,7 @@ from hummock.core.embedding import Calibration
 from hummock.core.memory import Origin
 from hummock.core.recall import Plan, Wanted
 from hummock.recall.fuse import Fused, has_bar
+from hummock.recall.newest import newest_first
 from hummock.recall.plan import KEEPS_ALL
 from hummock.recall.query_features import QueryFeatures
 from hummock.text.normalise import CJK, prose
@@ -53,6 +54,7 @@ def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: 
         text: The query's text.
     """
     ordered = above_bar(by_files(boost_speakers(fused, plan, text), plan), plan, features, calibration)
+    ordered = newest_first(ordered, plan, text)
     return appended(ordered) if plan.substrings else ordered
 
 

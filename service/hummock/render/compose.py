@@ -74,7 +74,7 @@ def render_read(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write memories that a model asked to read: all of them in full, whatever they take."""
     if not selected:
         return Section()
-    blocks = [full_entry(item.memory, frame) for item in selected]
+    blocks = [full_entry(item, frame) for item in selected]
     count_blocks(blocks, frame.counter)
     text = "".join([opening(frame.wording), *[block.text for block in blocks], CLOSING])
     token_count = frame.counter.count(text)
@@ -113,12 +113,14 @@ def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: For
 
 def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame: Frame) -> tuple[RenderedMemory, ...]:
     """Result for each memory, with remarks for the reader."""
-    by_id = {item.memory.id: item.memory for item in items}
-    stored = [by_id[one.memory_id] for one in memories]
+    by_id = {item.memory.id: item for item in items}
+    stored = [by_id[one.memory_id].memory for one in memories]
     out = []
     of_records, are_orders = marks_of(stored, frame.as_of), _are_orders(stored, memories, frame.wording)
     for one, of_record, is_order in zip(memories, of_records, are_orders, strict=True):
         marks = of_record + (MemoryMark.INSTRUCTION_LIKE,) * is_order
+        if by_id[one.memory_id].is_replaced:
+            marks += (MemoryMark.LIKELY_REPLACED,)
         out.append(structs.replace(one, marks=marks) if marks else one)
     return tuple(out)
 

@@ -186,7 +186,8 @@ def _block(layout: _Layout, item: Selected, number: int, frame: Frame) -> Block:
     """The memory's block, kept with it if it is whole: an excerpt depends on the words of a query."""
     memory = item.memory
     place = (number, item.score) if layout.has_numbers or not memory.index.title else None
-    key = frame.wording.language, frame.counter, frame.quotas.text_characters, frame.passage_scale, place
+    age = item.told, item.is_replaced
+    key = frame.wording.language, frame.counter, frame.quotas.text_characters, frame.passage_scale, place, age
     return kept_block(memory, _FORM, key, lambda: layout.write(item, number, frame), _WHOLE)
 
 
@@ -198,7 +199,7 @@ def _domain(item: Selected, _number: int, frame: Frame) -> Block:
     said = [detail.summary] if frame.quotas.text_characters else domain_texts(item.memory, detail)
     texts = [_prose_excerpt(text, item.memory, frame) for text in said]
     text = _lines(
-        f"### {escape.heading(_name(item, detail, frame))}{_unverified(item)}",
+        f"### {escape.heading(_name(item, detail, frame))}{_marks(item, frame)}",
         *[each.text for each in texts],
         _listed(wording.key_files, detail.key_files[:_FILES]),
     )
@@ -219,7 +220,7 @@ def _record(item: Selected, number: int, frame: Frame) -> Block:
     relevance = "" if item.score is None else f" ({wording.relevance} {_per_cent(item.score)}%)"
     question, answer = [_prose_excerpt(text, item.memory, frame) for text in (detail.question, detail.answer)]
     text = _lines(
-        f"{wording.record} {number}{relevance}{_unverified(item)}",
+        f"{wording.record} {number}{relevance}{_marks(item, frame)}",
         _labelled(wording.question, question.text),
         _labelled(wording.answer, answer.text),
         _listed(wording.source_files, detail.source_files[:_FILES]),
@@ -241,18 +242,18 @@ def _remembered(item: Selected, number: int, frame: Frame) -> Block:
     # A note's title is often its first line, or all of it.
     repeats = content.strip() == escape.one_line(item.memory.index.title)
     heading = f"### {title}" if title else f"{wording.memory} {number}"
-    text = _lines(heading + _unverified(item), "" if repeats else shown.text)
+    text = _lines(heading + _marks(item, frame), "" if repeats else shown.text)
     return Block(text, shown.reason)
 
 
 def _code(item: Selected, _number: int, frame: Frame) -> Block:
     place, code = _code_excerpt(item.memory, frame)
-    text = _lines(f"{frame.wording.code_file} {place}{_unverified(item)}", code.text)
+    text = _lines(f"{frame.wording.code_file} {place}{_marks(item, frame)}", code.text)
     return Block(text, code.reason)
 
 
-def _unverified(item: Selected) -> str:
-    return f" {UNVERIFIED}" if is_unverified(item.memory) else ""
+def _marks(item: Selected, frame: Frame) -> str:
+    return (f" {UNVERIFIED}" if is_unverified(item.memory) else "") + item.age(frame.wording)
 
 
 def _detail(item: Selected) -> object:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from typing import Final
+
+from msgspec import structs
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind, Origin, Payload
 from hummock.core.render import Tier
@@ -39,9 +42,10 @@ def index_opening_with_rule(frame: Frame) -> str:
     return index_opening(frame).removesuffix("\n") + frame.wording.read_on.format(tool=frame.read_tool) + "\n\n"
 
 
-def full_entry(memory: Memory, frame: Frame) -> Block:
+def full_entry(item: Selected, frame: Frame) -> Block:
     """The whole memory between its tags. A title that is the body's first line is left out."""
-    marks = shown_marks(memory, frame.as_of)
+    memory = item.memory
+    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
     key = frame.wording.language, frame.counter, marks
     return kept_block(memory, "full entry", key, lambda: _full_entry(memory, marks.strip(), frame.wording))
 
@@ -81,9 +85,10 @@ def numbered(number: int) -> str:
     return f"{number}. "
 
 
-def index_entry(memory: Memory, frame: Frame) -> Block:
+def index_entry(item: Selected, frame: Frame) -> Block:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
-    marks = shown_marks(memory, frame.as_of)
+    memory = item.memory
+    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
     return kept_block(memory, "index entry", (frame.counter, marks), lambda: _index_entry(memory, marks))
 
 
@@ -153,7 +158,7 @@ class _List:
 
     opening: str
     closing: str
-    write: Callable[[Memory], Block]
+    write: Callable[[Selected], Block]
     tier: Tier
     reason: str
     number: Callable[[int], str] = lambda _: ""
@@ -165,7 +170,7 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=index_opening(frame),
         closing=INDEX_CLOSING,
-        write=lambda memory: index_entry(memory, frame),
+        write=lambda item: index_entry(item, frame),
         number=numbered,
         tier=Tier.INDEX,
         reason="index only: this form lists",
@@ -181,7 +186,7 @@ def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
     look = _List(
         opening=_MEMORIES,
         closing=f"\n{frame.wording.data_notice}\n",
-        write=lambda memory: _line(memory, frame),
+        write=lambda item: _line(item, frame),
         tier=Tier.FULL,
         reason="in full: it fits",
         forces_first=frame.force_best,
@@ -223,7 +228,7 @@ def _counted(selected: Sequence[Selected], look: _List, counter: TokenCounter) -
     few: list[Block] = []
     characters = first = 0
     for number, item in enumerate(selected, start=1):
-        few.append(look.write(item.memory))
+        few.append(look.write(item))
         characters += len(few[-1].text)
         if len(few) == _COUNTED_ENTRIES or characters > _COUNTED_CHARACTERS:
             yield from _with_numbers(few, first, look, counter)
@@ -243,17 +248,42 @@ def _assembled(entries: Sequence[str], look: _List) -> str:
     return "".join([look.opening, *entries, look.closing]) if entries else ""
 
 
-def _line(memory: Memory, frame: Frame) -> Block:
-    key = frame.wording.language, frame.counter, frame.zone
-    return kept_block(memory, "line", key, lambda: _written_line(memory, frame))
+def _line(item: Selected, frame: Frame) -> Block:
+    memory, note = item.memory, f"({frame.wording.replaced}) " if item.is_replaced else ""
+    key = frame.wording.language, frame.counter, frame.zone, note
+    return kept_block(memory, "line", key, lambda: _written_line(memory, note, frame))
 
 
-def _written_line(memory: Memory, frame: Frame) -> Block:
-    moment = memory.create_time if memory.event_time is None else memory.event_time
-    # Years that are far off are cut, a day before the calendar's ends, so that every zone has room.
-    local = wall_clock(min(max(moment, _FIRST_SECOND), _LAST_SECOND), frame.zone)
+def _written_line(memory: Memory, note: str, frame: Frame) -> Block:
     text = escape.listed(_named(memory, frame), keeps_keys=escape.keeps_keys(memory))
-    return Block(f"- [{local:%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {text}\n")
+    return Block(f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {note}{text}\n")
+
+
+def with_ages(selected: Sequence[Selected], frame: Frame) -> tuple[Selected, ...]:
+    """The memories, with a date on those of which one most likely replaces another."""
+    pairs = {item.memory.id: item.replaced_by for item in selected if item.replaced_by}
+    present = {item.memory.id for item in selected} if pairs else set()
+    replaced = {old for old, new in pairs.items() if new in present}
+    if not replaced:
+        return tuple(selected)
+    dated = replaced | {pairs[old] for old in replaced}
+    return tuple(
+        structs.replace(
+            item, told=f"{told_at(item.memory, frame.zone):%Y-%m-%d}", is_replaced=item.memory.id in replaced
+        )
+        if item.memory.id in dated
+        else item
+        for item in selected
+    )
+
+
+def told_at(memory: Memory, zone: tzinfo) -> datetime:
+    """The time of its event, else the time it was created, in the reader's time zone.
+
+    Years that are far off are cut, a day before the calendar's ends, so that every zone has room.
+    """
+    moment = memory.create_time if memory.event_time is None else memory.event_time
+    return wall_clock(min(max(moment, _FIRST_SECOND), _LAST_SECOND), zone)
 
 
 def _named(memory: Memory, frame: Frame) -> str:

@@ -29,6 +29,7 @@ from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.render.compose import FORMS, compose, marked
+from hummock.render.listing import with_ages
 from hummock.render.passage import MOST_KEYWORDS
 from hummock.render.prompt import with_history, with_messages
 from hummock.render.section import Frame, Section, Selected, wording_of
@@ -213,7 +214,9 @@ def _of_hits(recalled: Recalled, *, by_kind: bool) -> tuple[Selected, ...]:
     first: dict[str, Hit] = {}
     for hit in hits:
         first.setdefault(hit.memory.id, hit)
-    return tuple([Selected(memory=hit.memory, score=hit.score) for hit in first.values()])
+    return tuple(
+        [Selected(memory=hit.memory, score=hit.score, replaced_by=hit.likely_replaced_by) for hit in first.values()]
+    )
 
 
 def _weighed(
@@ -272,6 +275,8 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
     # Their scores, age and verdicts apart.
     bare = [hit.score / (hit.decay * hit.verdict) if hit.decay else hit.score for hit in hits]
     against = [""] * len(hits)
+    # A note that tells a change alone is like the question by what it replaces.
+    replacing = {hit.likely_replaced_by for hit in hits}
     for side in (False, True):
         places = [place for place, other in enumerate(is_other) if other is side and not hits[place].found_by & _NAMED]
         best = max([bare[place] for place in places], default=0.0)
@@ -279,7 +284,8 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
         for place in places:
             is_closest_across = side and LEAST_ACROSS <= hits[place].similarity == closest
             is_answer_across = is_closest_across and not is_answered
-            against[place] = "" if is_answer_across else _drawback(hits[place], bare[place], query, best)
+            if not is_answer_across and hits[place].memory.id not in replacing:
+                against[place] = _drawback(hits[place], bare[place], query, best)
     return against
 
 
@@ -325,7 +331,7 @@ class _Writer:
         started_s = self.clock.monotonic()
         query, frame = self.query, self.frame
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
-        section, prefix = self._composed(source.selected, read, load)
+        section, prefix = self._composed(with_ages(source.selected, frame), read, load)
         has_search = query.template is PromptTemplate.CODE_ANALYST
         return Rendered(
             text=section.text,

@@ -156,6 +156,7 @@ def _result(hit: Hit, score: float, before: Before, asked: str) -> SearchResult:
         content=_shown(_content(memory), asked),
         score=score,
         seen_before=memory.id in before.seen,
+        likely_replaced_by=hit.likely_replaced_by,
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
 
@@ -196,7 +197,8 @@ def _text_of(number: int, result: SearchResult, wording: Wording) -> str:
 
     Stored text cannot forge a numbered line, nor a chat's.
     """
-    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f})\n"
+    replaced = f" ({wording.replaced})" if result.likely_replaced_by else ""
+    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f}){replaced}\n"
     source = f"{_source(result.metadata, wording)} {bracketed_id(result.memory_id)}".lstrip()
     content = disarmed(result.content)
     return head + "".join(f"   {line}\n" for line in (source, *content.split("\n")) if line.strip())

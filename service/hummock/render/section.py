@@ -22,11 +22,23 @@ class Selected(Struct, frozen=True, kw_only=True):
     Attributes:
         score: In [0, 1], larger is better; None if it was not ranked.
         drawback: Why the context form leaves it out, in words; empty if it does not.
+        replaced_by: Id of the memory that most likely replaces it; empty if there is none.
+        told: Its date, if it or another of the text's memories most likely replaces the other; else empty.
+        is_replaced: Whether the other one replaces it.
     """
 
     memory: Memory
     score: float | None = None
     drawback: str = ""
+    replaced_by: str = ""
+    told: str = ""
+    is_replaced: bool = False
+
+    def age(self, wording: Wording) -> str:
+        """Its date and whether it is replaced, as shown in a text, after a space; empty without a date."""
+        if not self.told:
+            return ""
+        return f" ({self.told}, {wording.replaced})" if self.is_replaced else f" ({self.told})"
 
     def report(
         self, tier: Tier = Tier.DROPPED, token_count: int = 0, reason: str = "the budget is used up"
@@ -153,6 +165,7 @@ class Wording:
     key_files: str
     records: str
     record: str
+    replaced: str
     relevance: str
     question: str
     answer: str
@@ -184,6 +197,7 @@ _ZH: Final = Wording(
     key_files="关键文件:",
     records="## 相关学习记录 (后台已学到的知识)",
     record="### 知识",
+    replaced="可能已被取代",
     relevance="相关度:",
     question="问题:",
     answer="答案:",
@@ -219,6 +233,7 @@ _EN: Final = Wording(
     key_files="Key files:",
     records="## Learning records (what is known already)",
     record="### Record",
+    replaced="probably replaced",
     relevance="relevance:",
     question="Question:",
     answer="Answer:",

@@ -84,7 +84,7 @@ def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
                 )
                 room -= full.token_count
                 continue
-        line = numbered(listed_count + 1) + index_entry(item.memory, frame).text
+        line = numbered(listed_count + 1) + index_entry(item, frame).text
         cost = counter.count(line)
         # All index entries share one frame, charged with the first.
         needed = cost if listed_count else cost + index_frame
@@ -118,7 +118,7 @@ class _FullEntries:
                 if not self.may_fit(other, room):
                     break
                 places.append(other)
-            blocks = [full_entry(self._selected[each].memory, self._frame) for each in places]
+            blocks = [full_entry(self._selected[each], self._frame) for each in places]
             count_blocks(blocks, self._frame.counter)
             self._written.update(zip(places, blocks, strict=True))
         return self._written[place]

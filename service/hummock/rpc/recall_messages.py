@@ -302,6 +302,7 @@ def _search_result(result: SearchResult) -> context_service_pb2.SearchResult:
         content=result.content,
         score=result.score,
         seen_before=result.seen_before,
+        likely_replaced_by=result.likely_replaced_by,
         **_facts(result.metadata),
     )
 

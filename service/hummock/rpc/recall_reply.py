@@ -90,6 +90,7 @@ def _hit_values(hits: Sequence[Hit]) -> list[tuple[object, ...]]:
             hit.helpful_count,
             hit.wrong_count,
             hit.over_writer_cap,
+            hit.likely_replaced_by,
         )
         for hit, memory in zip(hits, memory_values([hit.memory for hit in hits]), strict=True)
     ]

@@ -11,6 +11,7 @@ from enum import IntFlag
 from typing import Final
 
 from hummock.core.recall import Wanted
+from hummock.text.changes import tells_change
 from hummock.text.likeness import without_faces
 from hummock.text.normalise import CJK, is_han, nfkc, simplified
 from hummock.text.question import Question
@@ -169,11 +170,16 @@ _WITHIN = re.compile(r"(?<=\w)(?:？|\?(?![A-Za-z0-9_=.:/&-]))")
 
 
 class Trait(IntFlag):
-    """Traits of a text: ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME tells a time."""
+    """Traits of a text.
+
+    ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME tells a time, TELLS_CHANGE that something
+    is no longer as it was.
+    """
 
     ASKS = 1
     ASKS_WITHIN = 2
     TELLS_TIME = 4
+    TELLS_CHANGE = 8
 
 
 def asks(text: str) -> bool:
@@ -187,4 +193,6 @@ def traits_of(text: str) -> Trait:
     last_line = text.rstrip().rpartition("\n")[2]
     if _WITHIN.search(last_line):
         found |= Trait.ASKS_WITHIN
+    if tells_change(text):
+        found |= Trait.TELLS_CHANGE
     return found | Trait.TELLS_TIME if speaks_of_a_time(text) else found

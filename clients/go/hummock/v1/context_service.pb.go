@@ -370,6 +370,9 @@ const (
 	MemoryMark_MEMORY_MARK_UNVERIFIED MemoryMark = 2
 	// It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same.
 	MemoryMark_MEMORY_MARK_INSTRUCTION_LIKE MemoryMark = 3
+	// Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
+	// behind its date; the newer one has its date too.
+	MemoryMark_MEMORY_MARK_LIKELY_REPLACED MemoryMark = 4
 )
 
 // Enum value maps for MemoryMark.
@@ -379,12 +382,14 @@ var (
 		1: "MEMORY_MARK_STALE",
 		2: "MEMORY_MARK_UNVERIFIED",
 		3: "MEMORY_MARK_INSTRUCTION_LIKE",
+		4: "MEMORY_MARK_LIKELY_REPLACED",
 	}
 	MemoryMark_value = map[string]int32{
 		"MEMORY_MARK_UNSPECIFIED":      0,
 		"MEMORY_MARK_STALE":            1,
 		"MEMORY_MARK_UNVERIFIED":       2,
 		"MEMORY_MARK_INSTRUCTION_LIKE": 3,
+		"MEMORY_MARK_LIKELY_REPLACED":  4,
 	}
 )
 
@@ -2868,9 +2873,11 @@ type SearchResult struct {
 	// Of knowledge: the files that it rests on, a domain's key files or a record's source files.
 	Files []string `protobuf:"bytes,15,rep,name=files,proto3" json:"files,omitempty"`
 	// Whether an earlier search of the same session_id has shown it, unless that was the same question.
-	SeenBefore    bool `protobuf:"varint,16,opt,name=seen_before,json=seenBefore,proto3" json:"seen_before,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	SeenBefore bool `protobuf:"varint,16,opt,name=seen_before,json=seenBefore,proto3" json:"seen_before,omitempty"`
+	// As in Hit.
+	LikelyReplacedBy string `protobuf:"bytes,17,opt,name=likely_replaced_by,json=likelyReplacedBy,proto3" json:"likely_replaced_by,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *SearchResult) Reset() {
@@ -3013,6 +3020,13 @@ func (x *SearchResult) GetSeenBefore() bool {
 		return x.SeenBefore
 	}
 	return false
+}
+
+func (x *SearchResult) GetLikelyReplacedBy() string {
+	if x != nil {
+		return x.LikelyReplacedBy
+	}
+	return ""
 }
 
 // The results of a search.
@@ -3488,7 +3502,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\vallow_stale\x18\v \x01(\bR\n" +
 	"allowStale\x12\x1b\n" +
 	"\ttime_zone\x18\f \x01(\tR\btimeZoneB\b\n" +
-	"\x06_top_k\"\xdd\x03\n" +
+	"\x06_top_k\"\x8b\x04\n" +
 	"\fSearchResult\x12-\n" +
 	"\x05scope\x18\x01 \x01(\x0e2\x17.hummock.v1.SearchScopeR\x05scope\x12\x1b\n" +
 	"\tmemory_id\x18\x02 \x01(\tR\bmemoryId\x12\x14\n" +
@@ -3508,7 +3522,8 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x06domain\x18\x0e \x01(\tR\x06domain\x12\x14\n" +
 	"\x05files\x18\x0f \x03(\tR\x05files\x12\x1f\n" +
 	"\vseen_before\x18\x10 \x01(\bR\n" +
-	"seenBefore\"\xe1\x01\n" +
+	"seenBefore\x12,\n" +
+	"\x12likely_replaced_by\x18\x11 \x01(\tR\x10likelyReplacedBy\"\xe1\x01\n" +
 	"\x0eSearchResponse\x122\n" +
 	"\aresults\x18\x01 \x03(\v2\x18.hummock.v1.SearchResultR\aresults\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12-\n" +
@@ -3561,13 +3576,14 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\tPlacement\x12\x19\n" +
 	"\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n" +
-	"\x0ePLACEMENT_TAIL\x10\x02*~\n" +
+	"\x0ePLACEMENT_TAIL\x10\x02*\x9f\x01\n" +
 	"\n" +
 	"MemoryMark\x12\x1b\n" +
 	"\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n" +
 	"\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n" +
-	"\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03*M\n" +
+	"\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03\x12\x1f\n" +
+	"\x1bMEMORY_MARK_LIKELY_REPLACED\x10\x04*M\n" +
 	"\x04Tier\x12\x14\n" +
 	"\x10TIER_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tTIER_FULL\x10\x01\x12\x0e\n" +

@@ -1121,8 +1121,11 @@ type Hit struct {
 	WrongCount uint32 `protobuf:"varint,19,opt,name=wrong_count,json=wrongCount,proto3" json:"wrong_count,omitempty"`
 	// True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap.
 	OverWriterCap bool `protobuf:"varint,20,opt,name=over_writer_cap,json=overWriterCap,proto3" json:"over_writer_cap,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// Id of a newer note that tells a change and is much like this one: it most likely replaces it. A question of how things
+	// are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it.
+	LikelyReplacedBy string `protobuf:"bytes,21,opt,name=likely_replaced_by,json=likelyReplacedBy,proto3" json:"likely_replaced_by,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Hit) Reset() {
@@ -1293,6 +1296,13 @@ func (x *Hit) GetOverWriterCap() bool {
 		return x.OverWriterCap
 	}
 	return false
+}
+
+func (x *Hit) GetLikelyReplacedBy() string {
+	if x != nil {
+		return x.LikelyReplacedBy
+	}
+	return ""
 }
 
 // A word of the query that no memory of the project holds, and one of the memory's that it may stand for: a slip of the
@@ -2409,7 +2419,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\adomains\x18\x01 \x03(\tR\adomains\x12\x16\n" +
 	"\x06action\x18\x02 \x01(\tR\x06action\x12\x1a\n" +
 	"\bkeywords\x18\x03 \x03(\tR\bkeywords\x12.\n" +
-	"\x05times\x18\x04 \x03(\v2\x18.hummock.v1.TimeIntervalR\x05times\"\xe2\x05\n" +
+	"\x05times\x18\x04 \x03(\v2\x18.hummock.v1.TimeIntervalR\x05times\"\x90\x06\n" +
 	"\x03Hit\x12*\n" +
 	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x14\n" +
 	"\x05score\x18\x02 \x01(\x01R\x05score\x12\x1e\n" +
@@ -2435,7 +2445,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\rhelpful_count\x18\x12 \x01(\rR\fhelpfulCount\x12\x1f\n" +
 	"\vwrong_count\x18\x13 \x01(\rR\n" +
 	"wrongCount\x12&\n" +
-	"\x0fover_writer_cap\x18\x14 \x01(\bR\roverWriterCap\"8\n" +
+	"\x0fover_writer_cap\x18\x14 \x01(\bR\roverWriterCap\x12,\n" +
+	"\x12likely_replaced_by\x18\x15 \x01(\tR\x10likelyReplacedBy\"8\n" +
 	"\n" +
 	"Correction\x12\x14\n" +
 	"\x05asked\x18\x01 \x01(\tR\x05asked\x12\x14\n" +

@@ -202,6 +202,10 @@ class _MemoryMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryMark
     """Its trust is below 0.5; CONTEXT, WATERFALL and INDEX say "[Unverified]"."""
     MEMORY_MARK_INSTRUCTION_LIKE: _MemoryMark.ValueType  # 3
     """It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same."""
+    MEMORY_MARK_LIKELY_REPLACED: _MemoryMark.ValueType  # 4
+    """Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
+    behind its date; the newer one has its date too.
+    """
 
 class MemoryMark(_MemoryMark, metaclass=_MemoryMarkEnumTypeWrapper):
     """What a reader should know about a rendered memory."""
@@ -216,6 +220,10 @@ MEMORY_MARK_UNVERIFIED: MemoryMark.ValueType  # 2
 """Its trust is below 0.5; CONTEXT, WATERFALL and INDEX say "[Unverified]"."""
 MEMORY_MARK_INSTRUCTION_LIKE: MemoryMark.ValueType  # 3
 """It reads as if it gave a model orders, or imitates the markers of a chat. It is rendered as data all the same."""
+MEMORY_MARK_LIKELY_REPLACED: MemoryMark.ValueType  # 4
+"""Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
+behind its date; the newer one has its date too.
+"""
 Global___MemoryMark: _TypeAlias = MemoryMark  # noqa: Y015
 
 class _Tier:
@@ -1458,6 +1466,7 @@ class SearchResult(_message.Message):
     DOMAIN_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
     SEEN_BEFORE_FIELD_NUMBER: _builtins.int
+    LIKELY_REPLACED_BY_FIELD_NUMBER: _builtins.int
     scope: Global___SearchScope.ValueType
     """CODE or KNOWLEDGE."""
     memory_id: _builtins.str
@@ -1486,6 +1495,8 @@ class SearchResult(_message.Message):
     """Of a domain: its name."""
     seen_before: _builtins.bool
     """Whether an earlier search of the same session_id has shown it, unless that was the same question."""
+    likely_replaced_by: _builtins.str
+    """As in Hit."""
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Its tags."""
@@ -1513,10 +1524,11 @@ class SearchResult(_message.Message):
         domain: _builtins.str = ...,
         files: _abc.Iterable[_builtins.str] | None = ...,
         seen_before: _builtins.bool = ...,
+        likely_replaced_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "domain", b"domain", "end_line", b"end_line", "files", b"files", "kind", b"kind", "language", b"language", "memory_id", b"memory_id", "origin", b"origin", "path", b"path", "scope", b"scope", "score", b"score", "seen_before", b"seen_before", "start_line", b"start_line", "symbol", b"symbol", "tags", b"tags", "title", b"title"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content", b"content", "domain", b"domain", "end_line", b"end_line", "files", b"files", "kind", b"kind", "language", b"language", "likely_replaced_by", b"likely_replaced_by", "memory_id", b"memory_id", "origin", b"origin", "path", b"path", "scope", b"scope", "score", b"score", "seen_before", b"seen_before", "start_line", b"start_line", "symbol", b"symbol", "tags", b"tags", "title", b"title"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

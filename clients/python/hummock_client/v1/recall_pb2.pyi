@@ -703,6 +703,7 @@ class Hit(_message.Message):
     HELPFUL_COUNT_FIELD_NUMBER: _builtins.int
     WRONG_COUNT_FIELD_NUMBER: _builtins.int
     OVER_WRITER_CAP_FIELD_NUMBER: _builtins.int
+    LIKELY_REPLACED_BY_FIELD_NUMBER: _builtins.int
     score: _builtins.float
     """What hits are ordered by, in [0, 1]; larger is better."""
     similarity: _builtins.float
@@ -735,6 +736,10 @@ class Hit(_message.Message):
     """The same, WRONG."""
     over_writer_cap: _builtins.bool
     """True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap."""
+    likely_replaced_by: _builtins.str
+    """Id of a newer note that tells a change and is much like this one: it most likely replaces it. A question of how things
+    are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it.
+    """
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:
         """The memory, in the view that was asked for."""
@@ -788,10 +793,11 @@ class Hit(_message.Message):
         helpful_count: _builtins.int = ...,
         wrong_count: _builtins.int = ...,
         over_writer_cap: _builtins.bool = ...,
+        likely_replaced_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "helpful_count", b"helpful_count", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "over_writer_cap", b"over_writer_cap", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "age_days", b"age_days", "before", b"before", "corrections", b"corrections", "cosine", b"cosine", "cross_encoder_score", b"cross_encoder_score", "decay", b"decay", "helpful_count", b"helpful_count", "keyword_score", b"keyword_score", "late_interaction_score", b"late_interaction_score", "likely_replaced_by", b"likely_replaced_by", "matched_terms", b"matched_terms", "memory", b"memory", "near_twin", b"near_twin", "over_writer_cap", b"over_writer_cap", "paths", b"paths", "score", b"score", "similarity", b"similarity", "time_match", b"time_match", "verdict", b"verdict", "wrong_count", b"wrong_count"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -289,8 +289,9 @@ def _why(hit: recall_pb2.Hit) -> str:
     twin = "another version" if hit.near_twin else ""
     over = "its writer has enough before it" if hit.over_writer_cap else ""
     replaced = one_line(f"replaced by {' '.join(hit.memory.superseded_by)}") if hit.memory.superseded_by else ""
+    likely = one_line(f"probably replaced by {hit.likely_replaced_by}") if hit.likely_replaced_by else ""
     wrong = f"called wrong by {hit.wrong_count}" if hit.wrong_count else ""
-    return ", ".join(part for part in (paths, terms, taken, twin, over, replaced, wrong) if part)
+    return ", ".join(part for part in (paths, terms, taken, twin, over, replaced, likely, wrong) if part)
 
 
 def _numbers(numbers: explain_pb2.ExplainNumbers) -> str:

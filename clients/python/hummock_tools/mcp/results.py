@@ -40,6 +40,8 @@ class Found(_Answer):
     tags: list[str]
     seen_before: bool
     """True if an earlier search of this conversation has shown it."""
+    likely_replaced_by: str
+    """Id of newer knowledge that most likely replaces it; empty if there is none."""
 
     @classmethod
     def of(cls, result: pb.SearchResult) -> Self:
@@ -57,6 +59,7 @@ class Found(_Answer):
             end_line=result.end_line,
             tags=list(result.tags),
             seen_before=result.seen_before,
+            likely_replaced_by=result.likely_replaced_by,
         )
 
 

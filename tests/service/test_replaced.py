@@ -1,0 +1,99 @@
+"""Facts that a later sentence replaces without naming them, from outside: which comes first, and what a prompt says."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from hummock_client import vector
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_client.v1 import recall_pb2 as recall
+from tests.service.calls import ask, hummock, learn, recall_request, stamp
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
+
+OLD, NEW = "I live in a flat in Leeds near the station", "We moved to Bristol, the house has a garden"
+QUESTION, FORMER = "Where do I live?", "Where did I live before we moved?"
+ASKED = stamp(datetime(2026, 8, 6, tzinfo=UTC))
+
+
+@pytest.fixture
+def towards(service: Stubs, project: str) -> Any:
+    """The vector of the questions; the old fact is learnt close to it, and the new one farther away."""
+    model = service.admin.GetStatus().model
+
+    def pointing(cosine: float) -> pb.Embedding:
+        return vector([cosine, (1 - cosine**2) ** 0.5, *[0.0] * (model.dim - 2)], model.emb_space)
+
+    told = {"origin": pb.ORIGIN_USER_INPUT}
+    june, august = datetime(2026, 6, 3, 9, tzinfo=UTC), datetime(2026, 8, 3, 9, tzinfo=UTC)
+    learn(
+        service,
+        project,
+        note(OLD, id="old", vector=pointing(0.9), create_time=stamp(june), **told),
+        note(NEW, id="new", vector=pointing(0.5), create_time=stamp(august), **told),
+    )
+    return pointing(1.0)
+
+
+@pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CHAT])
+def test_the_newer_fact_answers_for_now_and_the_older_for_before(
+    service: Stubs, project: str, towards: pb.Embedding, preset: recall.Preset.ValueType
+) -> None:
+    hits = ask(service, project, QUESTION, preset=preset, query_vector=towards, as_of=ASKED).hits
+    assert [(hit.memory.id, hit.likely_replaced_by) for hit in hits] == [("new", ""), ("old", "new")]
+    assert hits[0].score >= hits[1].score
+    before = ask(service, project, FORMER, preset=preset, query_vector=towards, as_of=ASKED).hits
+    assert [(hit.memory.id, hit.likely_replaced_by) for hit in before] == [("old", "new"), ("new", "")]
+
+
+REPLACED = {"en": "probably replaced", "zh": "可能已被取代"}
+
+
+@pytest.mark.parametrize("locale", REPLACED)
+@pytest.mark.parametrize("form", ["CONTEXT", "WATERFALL", "INDEX", "MEMORIES"])
+def test_every_form_of_a_prompt_says_when_both_were_told_and_which_is_replaced(
+    service: Stubs, project: str, towards: pb.Embedding, form: str, locale: str
+) -> None:
+    asked = recall_request(project, QUESTION, query_vector=towards, as_of=ASKED)
+    asked.project = ""
+    reply = service.context.Render(
+        project=project, recall=asked, form=context.RenderForm.Value(f"RENDER_FORM_{form}"), locale=locale
+    )
+    lines = reply.text.splitlines()
+    (old,) = [line for line in lines if "2026-06-03" in line]
+    (new,) = [line for line in lines if "2026-08-03" in line]
+    assert REPLACED[locale] in old
+    assert REPLACED[locale] not in new
+    assert lines.index(new) < lines.index(old)
+    marks = {one.memory_id: list(one.marks) for one in reply.memories}
+    assert context.MEMORY_MARK_LIKELY_REPLACED in marks["old"]
+    assert context.MEMORY_MARK_LIKELY_REPLACED not in marks["new"]
+
+
+def test_a_prompt_with_one_of_both_has_neither_date_nor_mark(
+    service: Stubs, project: str, towards: pb.Embedding
+) -> None:
+    asked = recall_request(project, QUESTION, query_vector=towards, as_of=ASKED, top_k=1)
+    asked.project = ""
+    text = service.context.Render(project=project, recall=asked).text
+    assert "Bristol" in text
+    assert "2026" not in text
+
+
+def test_a_search_and_the_command_say_so_too(service: Stubs, project: str, towards: pb.Embedding) -> None:
+    for text, month in (("The build uses Maven", 6), ("The build now uses Gradle", 8)):
+        learn(service, project, note(text, vector=towards, create_time=stamp(datetime(2026, month, 3, tzinfo=UTC))))
+    found = service.context.Search(project=project, query_text="what does the build use")
+    by_title = {result.title: result for result in found.results}
+    gradle, maven = by_title["The build now uses Gradle"], by_title["The build uses Maven"]
+    assert (gradle.likely_replaced_by, maven.likely_replaced_by) == ("", gradle.memory_id)
+    (line,) = [line for line in found.text.splitlines() if "uses Maven" in line and "score" in line]
+    assert "(probably replaced)" in line
+    printed = hummock(service, "recall", "what does the build use", "--project", project).output.split()
+    assert {"probably", "replaced"} <= set(printed)
