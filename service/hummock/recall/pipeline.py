@@ -42,6 +42,7 @@ from hummock.recall.bridge import (
 )
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import best_cosine
+from hummock.recall.frames import with_frames
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, at_event, event_query
@@ -243,7 +244,7 @@ class Recall:
     ) -> Ranking:
         """Gather, fuse, rerank and diversify."""
         queries = group_queries(plan, features)
-        gathered = project.search(queries)
+        gathered = with_frames(project.search(queries), query.text, project)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._space

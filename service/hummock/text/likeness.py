@@ -20,7 +20,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import astuple
 
-from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex
+from hummock.core.memory import CodeFragment, Draft, LearningRecord, Memory, MemoryIndex, Origin
 from hummock.text.normalise import CJK, code, nfkc, normal_hash, prose, short_hash, with_plain_marks
 
 _FLOAT = struct.Struct("<f")
@@ -76,6 +76,9 @@ def _written(part: str | int | tuple[str, ...]) -> str | int | tuple[str, ...]:
 LONGER_THAN_A_ROW: Final = 160
 """Characters. A shorter text on one line may be a row of a table, whose rows share one title."""
 
+_HEAD = 2048
+"""Characters at the beginning of a fragment in which its signature stands."""
+
 _MARK = re.compile(
     r"(?i:[\s_.\-]*(?:\((?:v|version\s*)?\d+(?:\.\d+)*\)|(?<![a-z])(?:v|version[\s_\-]?)\d+(?:\.\d+)*)(?![a-z0-9]))"
     r"|(?<=[a-z])V\d+(?![A-Za-z0-9])|[_.\-](?:old|new|legacy|copy|backup|bak|orig|draft|final)(?![A-Za-z0-9])"
@@ -89,7 +92,8 @@ def name_of(memory: Memory) -> str:
 
     It is the path and the symbol of code, the question of a learning record, else the title that the caller gave,
     unless the text is so short that it may be a row of a table. Without either it is the name of the file or the id, if
-    that has a version mark.
+    that has a version mark. Of one file the indexer keeps no old versions, so that two of its fragments of one symbol
+    are overloads: there the parameters belong to the name.
     """
     payload = memory.payload
     if payload is None:
@@ -97,7 +101,8 @@ def name_of(memory: Memory) -> str:
     match payload.detail:
         case CodeFragment(path=path, symbol=symbol) if symbol.strip():
             # One symbol in two files may be two things: the blocking and the asynchronous form of a call.
-            return f"{prose(_MARK.sub('', path))} {_unmarked(symbol)}"
+            parameters = _parameters(symbol, payload.content) if memory.origin is Origin.INDEXER else ""
+            return f"{prose(_MARK.sub('', path))} {_unmarked(symbol)}{parameters}"
         case CodeFragment(path=path):
             return _if_marked(path)
         case LearningRecord(question=question):
@@ -107,6 +112,13 @@ def name_of(memory: Memory) -> str:
             if title and _is_own(title, payload.content) and _says_enough(payload.content):
                 return _unmarked(title)
             return _if_marked(memory.id)
+
+
+def _parameters(symbol: str, content: str) -> str:
+    """What stands in parentheses behind the first mention of a symbol's last part, without spaces; empty if nothing."""
+    name = re.escape(re.split(r"[.:#]", symbol)[-1])
+    found = re.search(rf"(?<!\w){name}\s*(?:<[^<>()]{{0,200}}>\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)", content[:_HEAD])
+    return f"({''.join(found[1].split())})" if found else ""
 
 
 def _is_own(title: str, content: str) -> bool:
