@@ -239,6 +239,37 @@ def test_wrong_lines_are_named_and_end_nothing(service: Stubs, project: str, tmp
     assert f"not read: {file}, line 1: no JSON" in shown.stderr
 
 
+def test_a_vault_is_followed_as_a_repository_is(service: Stubs, project: str, tmp_path: Path) -> None:
+    vault = tmp_path / "vault"
+    (vault / ".obsidian").mkdir(parents=True)
+    (vault / ".obsidian" / "app.json").write_text('{"theme": "dark"}')
+    (vault / "Tide.md").write_text(
+        "---\ntags: [ocean]\naliases: [Tidewood]\ndate: 2026-03-01\n---\nSee [[Sea floor]].\n"
+    )
+    (vault / "Sea floor.md").write_text("It is deep.\n")
+    arguments = ("--from", "markdown", str(vault), "--project", project)
+    preview = taken_in(service, *arguments, "--dry-run")
+    assert (preview["files"], preview["send"], preview["delete"], preview["unchanged"]) == (2, 2, 0, 0)
+    assert texts(service, project) == []
+    assert taken_in(service, *arguments)["sent"] == 2
+    notes = {memory.title: memory for memory in memories(service, project)}
+    tide = notes["Tide"]
+    assert list(tide.tags) == ["docs", "ocean"]
+    assert list(tide.domain_knowledge.aliases) == ["Tidewood"]
+    assert list(tide.domain_knowledge.key_files) == ["Sea floor.md"]
+    assert tide.event_time.ToJsonString() == "2026-03-01T00:00:00Z"
+    before = digest(service, project)
+    again = taken_in(service, *arguments)
+    assert (again["sent"], again["unchanged"], again["deleted"]) == (0, 2, 0)
+    assert digest(service, project) == before
+    (vault / "Sea floor.md").unlink()
+    assert taken_in(service, *arguments, "--dry-run")["delete"] == 1
+    # The link leads nowhere now.
+    gone = taken_in(service, *arguments)
+    assert (gone["sent"], gone["deleted"]) == (1, 1)
+    assert [memory.title for memory in memories(service, project)] == ["Tide"]
+
+
 def _codex(path: Path) -> Path:
     lines = [
         made.codex_header(),
