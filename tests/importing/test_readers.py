@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_tools.importing import claude_code, claude_mem, codex, cursor, mem0
@@ -250,3 +252,34 @@ def test_reading_holds_a_turn_at_a_time(tmp_path: Path) -> None:
     assert count == 10_000
     assert path.stat().st_size > 10 << 20
     assert peak < 1 << 20
+
+
+NAMES = st.sampled_from(
+    ["type", "message", "content", "role", "text", "uuid", "sessionId", "cwd", "timestamp", "payload", "id", "source",
+     "isSidechain", "turn_id", "bubbleId", "workspaceUris", "thinking", "createdAt", "trackedGitRepos",
+     "workspaceIdentifier", "fullConversationHeadersOnly"]
+)  # fmt: skip
+WORDS = st.sampled_from(
+    ["user", "assistant", "message", "response_item", "session_meta", "turn_context", "text", "input_text", "tool_use",
+     "2026-03-01", "file:///a"]
+)  # fmt: skip
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=5),
+    max_leaves=12,
+)
+
+
+@pytest.mark.long
+@given(st.lists(st.dictionaries(NAMES, ANYTHING, max_size=6), max_size=4))
+def test_no_line_whatever_it_holds_ends_a_reader(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
+    folder = tmp_path_factory.mktemp("any")
+    path = write_lines(folder / "x.jsonl", [json.dumps(value) for value in values])
+    for read in (claude_code.read, codex.read):
+        for part in read(path):
+            if isinstance(part, Found):
+                # What is sent is what the contract takes: text without half characters, printable ids.
+                assert part.memory.content.encode()
+                assert part.memory.id.isprintable()
+    bubbles: list[dict[str, Any] | str] = [json.dumps(value) for value in values]
+    list(cursor.read(made.write_cursor(folder / "state.vscdb", {"c": bubbles})))
