@@ -66,6 +66,25 @@ def test_a_turn_of_claude_code_is_a_question_and_all_that_was_answered(tmp_path:
     assert ("claude-code:user-1:agent", "claude-code") in kept
 
 
+def queued(number: int, prompt: str, **more: Any) -> dict[str, Any]:
+    """A line of Claude Code with what came while the model worked."""
+    attachment = {"type": "queued_command", "prompt": prompt, "commandMode": "prompt", **more}
+    return claude("attachment", number, "", attachment=attachment)
+
+
+def test_what_is_typed_while_claude_code_works_is_a_question_of_its_own(tmp_path: Path) -> None:
+    first, _, _, last = claude_turn(1, "one?", "One.")
+    lines = [first, queued(2, "and two?", origin={"kind": "human"}), last, *claude_turn(3, "three?", "Three.")]
+    parts = claude_code.read(write_lines(tmp_path / "x.jsonl", lines))
+    assert said(parts) == [
+        ("user", "one?", "user-1:user"),
+        ("assistant", "One.", "user-1:agent"),
+        ("user", "and two?", "attachment-2:user"),
+        ("user", "three?", "user-3:user"),
+        ("assistant", "Three.", "user-3:agent"),
+    ]
+
+
 UNSAID = {
     "meta": claude("user", 1, "x", isMeta=True),
     "a summary of a compaction": claude("user", 1, "This session is being continued", isCompactSummary=True),
@@ -73,6 +92,9 @@ UNSAID = {
     "an error of the API": claude("assistant", 1, [{"type": "text", "text": "529"}], isApiErrorMessage=True),
     "the tool's own answer": claude("assistant", 1, [], message={"model": "<synthetic>", "content": "No response"}),
     "a hook's context": {"type": "attachment", "sessionId": SESSION, "attachment": {"content": ["x"]}},
+    "a notice in the queue": queued(1, "<task-notification>done</task-notification>"),
+    "a task in the queue": queued(1, "done", origin={"kind": "task-notification"}),
+    "another session": claude("user", 1, "Hold the deploy.", origin={"kind": "peer"}),
     "a tool's result": claude("user", 1, [{"type": "tool_result", "content": "x"}]),
     "an answer without a question": claude("assistant", 1, "x"),
     "half a character": claude("user", 1, "\ud800"),
@@ -257,11 +279,11 @@ def test_reading_holds_a_turn_at_a_time(tmp_path: Path) -> None:
 NAMES = st.sampled_from(
     ["type", "message", "content", "role", "text", "uuid", "sessionId", "cwd", "timestamp", "payload", "id", "source",
      "isSidechain", "turn_id", "bubbleId", "workspaceUris", "thinking", "createdAt", "trackedGitRepos",
-     "workspaceIdentifier", "fullConversationHeadersOnly"]
+     "workspaceIdentifier", "fullConversationHeadersOnly", "attachment", "origin", "prompt", "kind"]
 )  # fmt: skip
 WORDS = st.sampled_from(
     ["user", "assistant", "message", "response_item", "session_meta", "turn_context", "text", "input_text", "tool_use",
-     "2026-03-01", "file:///a"]
+     "2026-03-01", "file:///a", "attachment", "queued_command", "human"]
 )  # fmt: skip
 ANYTHING = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | WORDS,

@@ -89,6 +89,8 @@ class _Transcript:
             kind = fields.get("type")
             if kind in ("user", "assistant"):
                 yield from self._message(where, fields, is_user=kind == "user")
+            elif _is_queued(fields):
+                yield from self._queued(fields)
             elif isinstance(kind, str):
                 yield LeftOut(reason=_KINDS.get(kind, "lines of unknown kinds"))
             else:
@@ -121,12 +123,34 @@ class _Transcript:
             return
         yield Said(text="\n\n".join(texts), time=time_of(fields, "timestamp"), turn=turn if is_user else "")
 
+    def _queued(self, fields: Fields) -> Iterator[Said | LeftOut]:
+        """What the user typed while the model worked: it is no line of its own then."""
+        given = text_of(object_in(fields, "attachment").get("prompt"))
+        text, turn = "\n\n".join(filter(None, map(own_words, given))), text_in(fields, "uuid")
+        if text and turn:
+            yield Said(text=text, time=time_of(fields, "timestamp"), turn=turn, is_aside=True)
+        else:
+            yield LeftOut(reason="what hooks and the tool injected")
+
+
+def _is_queued(fields: Fields) -> bool:
+    attachment = object_in(fields, "attachment")
+    if fields.get("type") != "attachment" or attachment.get("type") != "queued_command":
+        return False
+    is_prompt = attachment.get("commandMode", "prompt") == "prompt" and not attachment.get("isMeta")
+    return is_prompt and not fields.get("isSidechain") and _is_human(fields) and _is_human(attachment)
+
+
+def _is_human(fields: Fields) -> bool:
+    """False for a message that a task or another session sent."""
+    return object_in(fields, "origin").get("kind", "human") == "human"
+
 
 def _unsaid(fields: Fields, message: Fields) -> str:
     """Why nobody said a message; empty if it was said."""
     if fields.get("isSidechain"):
         return "transcripts of subagents"
-    if fields.get("isMeta"):
+    if fields.get("isMeta") or not _is_human(fields):
         return "what hooks and the tool injected"
     if fields.get("isCompactSummary"):
         return "titles and summaries"

@@ -21,11 +21,15 @@ _LONGEST_LINE_BYTES = 64 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Something that was said: by the user, which begins a turn with an id, or by the model to the turn before it."""
+    """Something that was said: by the user, which begins a turn with an id, or by the model to the turn before it.
+
+    What a user says while the model works, `is_aside`, has a turn of its own without an answer.
+    """
 
     text: str
     time: Timestamp | None
     turn: str = ""
+    is_aside: bool = False
 
 
 def transcripts(root: Path, wanted: Callable[[str], bool]) -> Iterator[Path | LeftOut | Wrong]:
@@ -79,23 +83,28 @@ def _json_lines(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Field
 def turns(said: Iterable[Said | LeftOut | Wrong], conversation: Callable[[], Conversation]) -> Iterator[Part]:
     """The memories of a conversation, turn by turn; `conversation` is asked once its first turn has been read."""
     turn: Turn | None = None
+    asides: list[Turn] = []
     for one in said:
         if not isinstance(one, Said):
             yield one
         elif not is_whole(one.text):
             yield LeftOut(reason="texts with half a character")
+        elif one.turn and one.is_aside and turn is not None:
+            asides.append(Turn(id=one.turn, user=one.text, user_time=one.time))
         elif one.turn:
-            yield from _ended(turn, conversation)
-            turn = Turn(id=one.turn, user=one.text, user_time=one.time)
+            yield from _ended(turn, asides, conversation)
+            turn, asides = Turn(id=one.turn, user=one.text, user_time=one.time), []
         elif turn is None:
             yield LeftOut(reason="answers without a question")
         else:
             turn = _answered(turn, one)
-    yield from _ended(turn, conversation)
+    yield from _ended(turn, asides, conversation)
 
 
-def _ended(turn: Turn | None, conversation: Callable[[], Conversation]) -> Iterator[Found]:
-    return iter(()) if turn is None else sides(turn, conversation())
+def _ended(turn: Turn | None, asides: Iterable[Turn], conversation: Callable[[], Conversation]) -> Iterator[Found]:
+    if turn is not None:
+        for one in (turn, *asides):
+            yield from sides(one, conversation())
 
 
 def _answered(turn: Turn, said: Said) -> Turn:
