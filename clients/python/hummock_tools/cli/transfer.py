@@ -61,15 +61,18 @@ def export(
 
 def import_file(
     project: Annotated[
-        str | None, options.text_argument("[PROJECT]", "The project to store in; with --from left out.")
+        str | None,
+        options.text_argument("PROJECT|PATH", "The project to store in. With --from, where the tool keeps it."),
     ] = None,
     file: Annotated[
-        Path | None,
-        Argument(metavar="[FILE]", help='What to take in; "-" reads stdin. With --from, where the tool keeps it.'),
+        Path | None, Argument(metavar="FILE", help='What to take in; "-" reads stdin. Left out with --from.')
     ] = None,
     source: Annotated[Source | None, Option("--from", help="Take in what another tool keeps.")] = None,
     into: Annotated[
-        str, options.text_option("--project", "With --from: the project; if unset that of each working directory.")
+        str,
+        options.text_option(
+            "--project", "With --from: the project, or HUMMOCK_PROJECT; else that of each working directory."
+        ),
     ] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="With --from: only count.")] = False,
     format: Annotated[FileFormat, Option("--format", help="What the file is.")] = FileFormat.JSONL,
@@ -84,10 +87,10 @@ def import_file(
 ) -> None:
     """Take a file of memories, plain or gzip, into a project, or with --from what another tool keeps.
 
-    Doing it again changes nothing. Usage: `hummock import PROJECT FILE`, or `hummock import --from TOOL [PATH]`.
+    That is `hummock import PROJECT FILE`, or `hummock import --from TOOL [PATH]`. Doing it again changes nothing.
 
-    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of other
-    formats have no end: where one was cut between two lines nobody can tell.
+    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of \
+other formats have no end: where one was cut between two lines nobody can tell.
     """
     if source is not None:
         if file is not None:
