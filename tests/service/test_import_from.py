@@ -19,8 +19,6 @@ from tests.importing.made import SESSION, claude, claude_turn, moment, write_lin
 from tests.service.calls import hummock
 from tests.service.running import Stubs
 
-pytestmark = pytest.mark.long
-
 KEY = "AKIAABCDEFGHIJKLMNOP"
 
 
@@ -92,6 +90,7 @@ def test_a_transcript_becomes_memories_and_a_session_with_their_times(
     assert (session.id, session.title) == (SESSION, "Which dates does it take?")
 
 
+@pytest.mark.long
 def test_what_nobody_said_is_left_out_and_counted(service: Stubs, project: str, transcript: Path) -> None:
     outcome = taken_in(service, "--from", "claude-code", str(transcript), "--project", project, "--dry-run")
     assert outcome["leftOut"] == {
@@ -105,11 +104,18 @@ def test_what_nobody_said_is_left_out_and_counted(service: Stubs, project: str, 
 
 
 def test_no_secret_of_a_transcript_is_stored(service: Stubs, project: str, transcript: Path) -> None:
-    outcome = taken_in(service, "--from", "claude-code", str(transcript), "--project", project)
+    arguments = ("--from", "claude-code", str(transcript), "--project", project)
+    outcome = taken_in(service, *arguments)
     assert outcome["secrets"] == [{"kind": "cloud key", "count": 2, "redacted": True}]
+    # The title of this session is its first question.
+    write_lines(
+        transcript.parent / "other.jsonl", [line | {"sessionId": "other"} for line in claude_turn(9, KEY, "No.")]
+    )
+    taken_in(service, "--from", "claude-code", str(transcript.parent), "--project", project)
     exported = hummock(service, "save", "project", project)
+    assert "other" in exported.stdout
     assert KEY not in exported.stdout
-    assert "[redacted: cloud key]" in exported.stdout
+    assert exported.stdout.count("[redacted: cloud key]") >= 4
 
 
 def test_what_reads_like_an_order_to_a_model_is_held(service: Stubs, project: str, tmp_path: Path) -> None:
@@ -122,6 +128,7 @@ def test_what_reads_like_an_order_to_a_model_is_held(service: Stubs, project: st
     assert (again["new"], again["elsewhere"], again["held"]) == (0, 1, 0)
 
 
+@pytest.mark.long
 def test_a_dry_run_counts_what_the_run_does_and_stores_nothing(service: Stubs, project: str, transcript: Path) -> None:
     arguments = ("--from", "claude-code", str(transcript), "--project", project)
     before = taken_in(service, *arguments, "--dry-run")
@@ -161,6 +168,7 @@ def test_of_a_transcript_that_grew_only_what_is_new_is_learnt(service: Stubs, pr
     assert digest(service, project) == before
 
 
+@pytest.mark.long
 def test_a_fork_of_a_session_stores_no_turn_a_second_time(service: Stubs, project: str, tmp_path: Path) -> None:
     common = claude_turn(1, "one?", "One.")
     fork = SESSION.replace("1111", "9999", 1)
@@ -172,6 +180,7 @@ def test_a_fork_of_a_session_stores_no_turn_a_second_time(service: Stubs, projec
     assert [text for text, _ in said(service, project, fork)] == ["one?", "One.", "two?", "Two."]
 
 
+@pytest.mark.long
 def test_a_turn_that_the_hook_has_stored_is_left_alone(service: Stubs, project: str, tmp_path: Path) -> None:
     file = write_lines(tmp_path / "s.jsonl", [*claude_turn(1, "one?", "One."), *claude_turn(2, "two?", "Two.")])
     service.session.CreateSession(project=project, id=SESSION)
@@ -186,6 +195,7 @@ def test_a_turn_that_the_hook_has_stored_is_left_alone(service: Stubs, project: 
     assert sorted(texts(service, project)) == ["One.", "Two.", "one?", "two?"]
 
 
+@pytest.mark.long
 def test_what_an_interrupted_import_left_out_the_next_one_stores(
     service: Stubs, project: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -209,6 +219,7 @@ def test_what_an_interrupted_import_left_out_the_next_one_stores(
     assert len(texts(service, project)) == len(said(service, project)) == 160
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names_it", [True, False])
 def test_the_working_directory_names_the_project(service: Stubs, project: str, tmp_path: Path, names_it: bool) -> None:
     root = tmp_path / project
@@ -222,6 +233,7 @@ def test_the_working_directory_names_the_project(service: Stubs, project: str, t
     assert list(outcome["projects"]) == [f"{project}-x" if names_it else project]
 
 
+@pytest.mark.long
 def test_wrong_lines_are_named_and_end_nothing(service: Stubs, project: str, tmp_path: Path) -> None:
     lines = ["{half", "[]", {"no": "type"}, *claude_turn(4, "one?", "One."), {"type": "new-kind"}, '{"type": "user"}']
     file = write_lines(tmp_path / "s.jsonl", lines)
@@ -239,6 +251,7 @@ def test_wrong_lines_are_named_and_end_nothing(service: Stubs, project: str, tmp
     assert f"not read: {file}, line 1: no JSON" in shown.stderr
 
 
+@pytest.mark.long
 def test_a_vault_is_followed_as_a_repository_is(service: Stubs, project: str, tmp_path: Path) -> None:
     vault = tmp_path / "vault"
     (vault / ".obsidian").mkdir(parents=True)
@@ -308,6 +321,7 @@ FILES: dict[str, tuple[Callable[[Path], Path], list[str]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", FILES)
 def test_each_source_is_learnt_once(service: Stubs, project: str, tmp_path: Path, source: str) -> None:
     make, expected = FILES[source]
@@ -319,6 +333,7 @@ def test_each_source_is_learnt_once(service: Stubs, project: str, tmp_path: Path
     assert digest(service, project) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", FILES)
 def test_a_file_of_another_tool_is_refused_with_the_option_that_takes_it(
     service: Stubs, project: str, tmp_path: Path, source: str
@@ -330,6 +345,7 @@ def test_a_file_of_another_tool_is_refused_with_the_option_that_takes_it(
     assert f"--from {source}" in result.stderr.replace("\n", " ")
 
 
+@pytest.mark.long
 def test_what_cannot_be_imported_is_said_in_one_line(service: Stubs, project: str, tmp_path: Path) -> None:
     def error(*arguments: str) -> tuple[int, str]:
         result = hummock(service, "import", *arguments, "--project", project)
@@ -355,6 +371,7 @@ def test_what_cannot_be_imported_is_said_in_one_line(service: Stubs, project: st
     assert hummock(service, "import", project).exit_code == 2
 
 
+@pytest.mark.long
 def test_ten_thousand_lines_are_taken_in_twice_with_the_same_digest(
     service: Stubs, project: str, tmp_path: Path
 ) -> None:
