@@ -129,6 +129,16 @@ def test_a_date_is_one_in_iso_8601(given: str) -> None:
     assert entry.date == DATES[given]
 
 
+def test_tags_in_a_text_are_those_of_its_section() -> None:
+    text = (
+        "---\ntags: top\n---\n# A\n#one and (#two/deep), #三。#top #12 C# a#b `#code` &#amp; #fff #a0b1c2\n"
+        "```\n#fenced\n```\n## B\n<!-- #hidden -->\ntext\n"
+    )
+    first, second = entries(text)
+    assert first.tags == ("top", "one", "two/deep", "三")
+    assert second.tags == ("top",)
+
+
 def test_links_of_a_vault_are_key_files() -> None:
     known = frozenset({"a/Sea floor.md", "plan.md", "img/map.png", "a/two.md", "b/two.md", "a b.md", "x.md"})
     text = "# A\n[[Sea floor|x]] [[plan#Costs]] ![[map.png]] [[two]] [[b/two]] [[gone]] [y](a%20b.md#c) [[x]]\n"

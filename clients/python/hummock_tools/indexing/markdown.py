@@ -31,6 +31,11 @@ _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,300})(?:#[^\[\]|\n]{0,300})?(?:\|
 _TARGET = re.compile(r"\]\(<?([^()<>\n]{1,2000}?)>?\)")
 _FIELD = re.compile(r"(title|tags?|alias(?:es)?|date|created)[ \t]*:[ \t]*(.*)$", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
+_NO_TEXT = re.compile(r"`[^`\n]*`|<!--.*?-->")
+_TAG = re.compile(r"(?<![^\s(（,，。])#([^\W\d][\w/-]*)")
+"""A tag in a note's text. A number after the sign is an issue's."""
+
+_COLOUR = re.compile(r"[0-9a-fA-F]{3,8}")
 _MAX_TAGS = 60
 _MAX_TAG_CHARACTERS = 128
 _MAX_ALIASES = 32
@@ -54,7 +59,7 @@ class DomainEntry:
         domain: The heading; of one that other documents have too, the title, for "Choice" names nothing by itself.
         title: The headings above it and its own: "007 Sign bits > Choice".
         summary: The first words under it, 1 to 500 characters.
-        tags: Those of its document.
+        tags: Those at the top of its document, then those in its own text.
         date: Its document's, in ISO 8601 with an offset; empty if it has none.
     """
 
@@ -102,7 +107,8 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
             is_shared = _name(section.headings[-1]) in shared_names
             entry = _entry(identity, section.headings, lines, file.path, known_paths, is_shared=is_shared)
             aliases = (*entry.aliases, *front.aliases) if len(section.headings) == 1 else entry.aliases
-            entries.append(replace(entry, aliases=aliases, tags=front.tags, date=front.date))
+            tags = tuple(dict.fromkeys((*front.tags, *_tags_in(lines))))[:_MAX_TAGS]
+            entries.append(replace(entry, aliases=aliases, tags=tags, date=front.date))
     return entries
 
 
@@ -200,6 +206,13 @@ def _listed(values: Mapping[str, Sequence[str]], *names: str, parted_by: str) ->
         parts = re.split(parted_by, given[0].removeprefix("[").removesuffix("]")) if len(given) == 1 else given
         found += filter(None, map(_unquoted, parts))
     return found
+
+
+def _tags_in(lines: Sequence[str]) -> Iterator[str]:
+    """The tags of a text, outside of code."""
+    for line, is_verbatim, in_comment in _verbatim(lines):
+        found = [] if is_verbatim or in_comment or "#" not in line else _TAG.findall(_NO_TEXT.sub("", line))
+        yield from (tag for tag in found if len(tag) <= _MAX_TAG_CHARACTERS and not _COLOUR.fullmatch(tag))
 
 
 def _unquoted(text: str) -> str:
