@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SESSION = "11111111-2222-4333-8444-555555555555"
-FOLDER = "/home/ada/work/shop"
+FOLDER = "/home/me/work/shop"
 
 
 def moment(number: int) -> str:
@@ -142,7 +142,7 @@ def write_claude_mem(path: Path, *, is_old: bool = False) -> Path:
 
 
 MEM0 = [
-    {"id": "m1", "memory": "Likes green tea", "user_id": "ada", "created_at": "2026-03-01T08:00:00Z"},
+    {"id": "m1", "memory": "Likes green tea", "user_id": "u1", "created_at": "2026-03-01T08:00:00Z"},
     {"id": "m2", "memory": "Gone", "state": "deleted"},
 ]
 

@@ -97,8 +97,8 @@ def test_a_project_is_the_repository_of_a_folder(tmp_path: Path) -> None:
     ("folder", "project"),
     [
         ("/nowhere/of/mine/old-shop", "old-shop"),
-        ("C:\\Users\\ada\\shop", "shop"),
-        ("c:/Users/ada/shop", "shop"),
+        ("C:\\Users\\me\\shop", "shop"),
+        ("c:/Users/me/shop", "shop"),
         ("relative/shop", ""),
         ("", ""),
         ("/", ""),

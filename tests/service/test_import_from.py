@@ -71,7 +71,7 @@ def transcript(tmp_path: Path) -> Path:
         claude("assistant", 3, "asked by a subagent", isSidechain=True),
         *claude_turn(4, f"Deploy with {KEY}", f"Deployed with {KEY}."),
     ]
-    return write_lines(tmp_path / "projects" / "-home-ada-work-shop" / f"{SESSION}.jsonl", lines)
+    return write_lines(tmp_path / "projects" / "-home-me-work-shop" / f"{SESSION}.jsonl", lines)
 
 
 def test_a_transcript_becomes_memories_and_a_session_with_their_times(
