@@ -15,6 +15,7 @@ import pytest
 from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, memory_service_pb2, session_service_pb2
+from tests.service.calls import hummock
 from tests.service.running import Process, Stubs, connected, in_process
 
 pytestmark = pytest.mark.long
@@ -24,6 +25,7 @@ _BUILD_LIMIT_S = 600
 _LIMIT_S = 60
 _TRIES = 30
 _MODEL = "tiny"
+_TIME = "2026-03-01T09:30:00.000Z"
 _QUESTION, _ANSWER = (
     "还款日是哪天？ Which day is the repayment due?",
     "The repayment is due on the fifth, 每月五日还款。",
@@ -93,7 +95,8 @@ class Agent:
         self._lines += [self._line("assistant", block) for block in blocks]
 
     def _line(self, role: str, content: object) -> str:
-        return json.dumps({"type": role, "uuid": f"{self.session}-{len(self._lines)}", "message": {"content": content}})
+        said = {"uuid": f"{self.session}-{len(self._lines)}", "timestamp": _TIME, "message": {"content": content}}
+        return json.dumps({"type": role, **said})
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +114,30 @@ def service(tmp_path: Path) -> Iterator[Process]:
     assert toy_models.build_tiny(tmp_path / "models").name == _MODEL
     with in_process(tmp_path / "service", tmp_path / "models", _MODEL) as process:
         yield process
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the hook first", "the import first"])
+def test_a_turn_is_stored_by_the_hook_or_by_an_import(
+    program: Path, service: Process, tmp_path: Path, is_first: bool
+) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="both")
+    agent.ask(_QUESTION)
+    agent.answer("Let me look.", _ANSWER)
+    with connected(service.target) as stubs:
+        if is_first:
+            agent.fire("Stop", last_assistant_message=_ANSWER)
+        else:
+            # An event of no interest writes the transcript.
+            agent.fire("Notification")
+        file = str(tmp_path / "both.jsonl")
+        result = hummock(stubs, "import", "--from", "claude-code", file, "--project", "shop", "--json")
+        assert result.exit_code == 0, result.stderr
+        outcome = json.loads(result.stdout)
+        assert (outcome["elsewhere"], outcome["new"]) == ((2, 0) if is_first else (0, 2))
+        if not is_first:
+            agent.fire("Stop", last_assistant_message=_ANSWER)
+        assert _messages(stubs, "both") == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
+        assert len(_memories(stubs)) == 2
 
 
 def test_an_agent_remembers_from_session_to_session(program: Path, service: Process, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import DomainKnowledge, MemoryIndex, Payload
 from hummock.text.template import embedded
-from hummock_tools.indexing import DomainEntry, SourceFile, domain_entries
+from hummock_tools.indexing import DomainEntry, SourceFile, content_hash, domain_entries
 from hummock_tools.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
 
 KNOWN = frozenset(
@@ -69,6 +69,86 @@ def test_front_matter_gives_the_title_and_sections_without_text_are_left_out() -
     found = entries("# A\n\n## B\n\none\n\n## B\n\ntwo\n")
     assert [each.id for each in found] == ["docs/design.md#A/B", "docs/design.md#A/B~2"]
     assert [entries(text) for text in ("", "\n\n", "# A\n", "# A\n## B\n")] == [[]] * 4
+
+
+NOTE = """---
+title: 潮汐
+tags: [ocean, "#wood/old", ocean]
+aliases:
+  - Tidewood
+  - "心材, dark"
+date: 2026-03-01
+rating: 5
+---
+
+See [[plan]] and [[Sea floor|the floor]].
+
+## More
+
+Text.
+"""
+FRONT = {
+    "a list in brackets": ("tags: [a, b]", ("a", "b")),
+    "a list below": ("tags:\n- a\n  - '#b'", ("a", "b")),
+    "one text": ("tags: a, b c", ("a", "b", "c")),
+    "the singular": ("tag: a", ("a",)),
+    "none": ("tags:", ()),
+    "a list of something else": ("cssclasses:\n- x\ntags: a\nother:\n- y", ("a",)),
+    "too long": (f"tags: {'x' * 129}", ()),
+}
+DATES = {
+    "2026-03-01": "2026-03-01T00:00:00+00:00",
+    "2026-03-01T09:30:00+08:00": "2026-03-01T09:30:00+08:00",
+    '"2026-03-01 09:30"': "2026-03-01T09:30:00+00:00",
+    "{{date}}": "",
+    "soon": "",
+    "0001-01-01": "",
+    "9999-12-31T23:59-01:00": "",
+}
+
+
+def test_what_a_note_says_at_its_top_holds_for_all_of_it() -> None:
+    first, second = entries(NOTE)
+    assert (first.domain, first.aliases) == ("潮汐", ("Tidewood", "心材, dark"))
+    assert second.aliases == ()
+    assert {each.tags for each in (first, second)} == {("ocean", "wood/old")}
+    assert {each.date for each in (first, second)} == {"2026-03-01T00:00:00+00:00"}
+    assert first.summary == "See plan and the floor."
+
+
+@pytest.mark.parametrize("case", FRONT)
+def test_tags_are_a_list_however_it_is_written(case: str) -> None:
+    given, expected = FRONT[case]
+    (entry,) = entries(f"---\n{given}\n---\nText.\n")
+    assert entry.tags == expected
+
+
+@pytest.mark.parametrize("given", DATES)
+def test_a_date_is_one_in_iso_8601(given: str) -> None:
+    (entry,) = entries(f"---\ndate: {given}\n---\nText.\n")
+    assert entry.date == DATES[given]
+
+
+def test_tags_in_a_text_are_those_of_its_section() -> None:
+    text = (
+        "---\ntags: top\n---\n# A\n#one and (#two/deep), #三。#top #12 C# a#b `#code` &#amp; #fff #a0b1c2\n"
+        "```\n#fenced\n```\n## B\n<!-- #hidden -->\ntext\n"
+    )
+    first, second = entries(text)
+    assert first.tags == ("top", "one", "two/deep", "三")
+    assert second.tags == ("top",)
+
+
+def test_links_of_a_vault_are_key_files() -> None:
+    known = frozenset({"a/Sea floor.md", "plan.md", "img/map.png", "a/two.md", "b/two.md", "a b.md", "x.md"})
+    text = "# A\n[[Sea floor|x]] [[plan#Costs]] ![[map.png]] [[two]] [[b/two]] [[gone]] [y](a%20b.md#c) [[x]]\n"
+    (entry,) = domain_entries(SourceFile(path="x.md", data=text.encode()), known)
+    assert entry.key_files == ("img/map.png", "a/Sea floor.md", "plan.md", "b/two.md", "a b.md")
+
+
+def test_a_document_without_tags_and_date_has_the_hash_that_it_had() -> None:
+    (entry,) = entries("# A\n\ntext\n")
+    assert content_hash(entry) == "c7647725bf0b62523e9ec36a268912fc"
 
 
 def test_files_are_key_files_by_path_by_place_and_by_their_only_name() -> None:

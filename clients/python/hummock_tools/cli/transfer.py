@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from os import environ
 from pathlib import Path
 from typing import Annotated
 
@@ -23,12 +24,13 @@ from hummock_client.v1.admin_service_pb2 import GetStatusRequest
 from hummock_client.v1.transfer_pb2 import TransferRecord
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
+from hummock_tools.cli.import_from import INTERRUPTED, import_from
 from hummock_tools.cli.output import Meter, note, print_line, warn
 from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
 from hummock_tools.importing.formats import FileFormat, read_file
 from hummock_tools.importing.json_items import lines_of
+from hummock_tools.importing.sources import Source
 
-_INTERRUPTED = 130
 _SHOWN_FAILURES = 20
 
 
@@ -58,8 +60,21 @@ def export(
 
 
 def import_file(
-    project: Annotated[str, options.text_argument("PROJECT", "The project to store in.")],
-    file: Annotated[Path, Argument(metavar="FILE", help='What to take in; "-" reads stdin.')],
+    project: Annotated[
+        str | None,
+        options.text_argument("PROJECT|PATH", "The project to store in. With --from, where the tool keeps it."),
+    ] = None,
+    file: Annotated[
+        Path | None, Argument(metavar="FILE", help='What to take in; "-" reads stdin. Left out with --from.')
+    ] = None,
+    source: Annotated[Source | None, Option("--from", help="Take in what another tool keeps.")] = None,
+    into: Annotated[
+        str,
+        options.text_option(
+            "--project", "With --from: the project, or HUMMOCK_PROJECT; else that of each working directory."
+        ),
+    ] = "",
+    dry_run: Annotated[bool, Option("--dry-run", help="With --from: only count.")] = False,
     format: Annotated[FileFormat, Option("--format", help="What the file is.")] = FileFormat.JSONL,
     vectors: Annotated[
         bool, Option("--vectors", help="legacy: take the file's vectors; the service's model must have made them.")
@@ -70,11 +85,24 @@ def import_file(
     json: Annotated[bool, Option("--json", help="Print the outcome as JSON.")] = False,
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
-    """Take a file of memories, plain or gzip, into a project. Doing it again changes nothing.
+    """Take a file of memories, plain or gzip, into a project, or with --from what another tool keeps.
 
-    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of other
-    formats have no end: where one was cut between two lines nobody can tell.
+    That is `hummock import PROJECT FILE`, or `hummock import --from TOOL [PATH]`. Doing it again changes nothing.
+
+    An export that was cut off or is not whole otherwise ends with 1; what was read is stored and stays. Files of \
+other formats have no end: where one was cut between two lines nobody can tell.
     """
+    if source is not None:
+        if file is not None:
+            raise typer.BadParameter("--from takes one PATH; --project names the project")
+        if format is not FileFormat.JSONL or vectors or project_key:
+            raise typer.BadParameter("--format, --vectors and --project-key go without --from")
+        path = None if project is None else Path(project)
+        return import_from(source, path, into or environ.get("HUMMOCK_PROJECT", ""), target, dry_run=dry_run, json=json)
+    if into or dry_run:
+        raise typer.BadParameter("--project and --dry-run go with --from")
+    if project is None or file is None:
+        raise typer.BadParameter("give PROJECT and FILE, or --from and the PATH of what a tool keeps")
     if format is not FileFormat.LEGACY and (vectors or project_key):
         raise typer.BadParameter("--vectors and --project-key go with --format legacy")
     run = _Run(name="stdin" if str(file) == "-" else str(file))
@@ -90,7 +118,7 @@ def import_file(
         raise CommandFailed(f"{run.name} cannot be read: {error.strerror}") from error
     except KeyboardInterrupt:
         note(f"interrupted: what stands up to line {run.stored_line} is stored; the same command does the rest")
-        raise typer.Exit(_INTERRUPTED) from None
+        raise typer.Exit(INTERRUPTED) from None
     run.report(as_json=json)
     if run.failures or run.not_whole is not None:
         raise typer.Exit(1)

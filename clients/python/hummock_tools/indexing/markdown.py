@@ -5,9 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import lru_cache
+from urllib.parse import unquote
 
 from hummock_tools.indexing.fragment import SourceFile, distinct, located_id
 
@@ -23,6 +25,20 @@ _SECTION_LEVELS = 2
 _FENCE = re.compile(r"\s*+(`{3,}|~{3,})([^`]*+)$")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,300})(?:#[^\[\]|\n]{0,300})?(?:\|([^\[\]\n]{1,300}))?\]\]")
+"""A link of a vault: the note, then what is shown in its place; a heading between them is passed over."""
+
+_TARGET = re.compile(r"\]\(<?([^()<>\n]{1,2000}?)>?\)")
+_FIELD = re.compile(r"(title|tags?|alias(?:es)?|date|created)[ \t]*:[ \t]*(.*)$", re.IGNORECASE)
+_ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
+_NO_TEXT = re.compile(r"`[^`\n]*`|<!--.*?-->")
+_TAG = re.compile(r"(?<![^\s(（,，。])#([^\W\d][\w/-]*)")
+"""A tag in a note's text. A number after the sign is an issue's."""
+
+_COLOUR = re.compile(r"[0-9a-fA-F]{3,8}")
+_MAX_TAGS = 60
+_MAX_TAG_CHARACTERS = 128
+_MAX_ALIASES = 32
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
 # Chinese that was wrapped: the line break in it was no space.
 _WRAP = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
@@ -43,6 +59,8 @@ class DomainEntry:
         domain: The heading; of one that other documents have too, the title, for "Choice" names nothing by itself.
         title: The headings above it and its own: "007 Sign bits > Choice".
         summary: The first words under it, 1 to 500 characters.
+        tags: Those at the top of its document, then those in its own text.
+        date: Its document's, in ISO 8601 with an offset; empty if it has none.
     """
 
     id: str
@@ -52,12 +70,25 @@ class DomainEntry:
     summary: str
     content: str
     key_files: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Section:
     headings: tuple[str, ...]
     lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FrontMatter:
+    """A document's head: the rows that it takes, and what it says of all of the document."""
+
+    rows: int = 0
+    title: str = ""
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    date: str = ""
 
 
 def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[str] = frozenset()) -> list[DomainEntry]:
@@ -68,12 +99,16 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
     """
     entries: list[DomainEntry] = []
     taken: set[str] = set()
+    front = _front_matter(file.lines())
     for section in _sections(file):
         for turn, lines in enumerate(_parts(section.lines), start=1):
             place = "/".join(section.headings) + (f"@{turn}" if turn > 1 else "")
             identity = located_id(file.path, distinct(place, taken))
             is_shared = _name(section.headings[-1]) in shared_names
-            entries.append(_entry(identity, section.headings, lines, file.path, known_paths, is_shared=is_shared))
+            entry = _entry(identity, section.headings, lines, file.path, known_paths, is_shared=is_shared)
+            aliases = (*entry.aliases, *front.aliases) if len(section.headings) == 1 else entry.aliases
+            tags = tuple(dict.fromkeys((*front.tags, *_tags_in(lines))))[:_MAX_TAGS]
+            entries.append(replace(entry, aliases=aliases, tags=tags, date=front.date))
     return entries
 
 
@@ -115,11 +150,11 @@ def _aliases(heading: str) -> tuple[str, ...]:
 def _sections(file: SourceFile) -> Iterator[_Section]:
     """Sections with a text of their own; what stands before the first heading is named after the document."""
     lines = file.lines()
-    first, title = _front_matter(lines)
+    front = _front_matter(lines)
     stem = file.path.rpartition("/")[2].rpartition(".")[0]
-    headings: tuple[str, ...] = (title or stem,)
+    headings: tuple[str, ...] = (front.title or stem,)
     held: list[str] = []
-    for level, heading, text in _blocks(lines[first:]):
+    for level, heading, text in _blocks(lines[front.rows :]):
         if level:
             if any(line.strip() for line in held):
                 yield _Section(headings=headings, lines=tuple(held))
@@ -130,17 +165,73 @@ def _sections(file: SourceFile) -> Iterator[_Section]:
         yield _Section(headings=headings, lines=tuple(held))
 
 
-def _front_matter(lines: Sequence[str]) -> tuple[int, str]:
-    """The row after a YAML block at the top, and the `title:` in it."""
+def _front_matter(lines: Sequence[str]) -> _FrontMatter:
+    """What a YAML block at the top says; only flat values and lists of them are read."""
     if not lines or lines[0].rstrip() != "---":
-        return 0, ""
-    title = ""
+        return _FrontMatter()
+    values: dict[str, list[str]] = {}
+    name = ""
     for row, line in enumerate(lines[1:], start=1):
         if line.rstrip() in {"---", "..."}:
-            return row + 1, title
-        if line.startswith("title:"):
-            title = line.removeprefix("title:").strip().strip("\"'")[:_MAX_DOMAIN_CHARACTERS]
-    return 0, ""
+            return _made_front_matter(row + 1, values)
+        field, item = _FIELD.match(line), _ITEM.match(line)
+        if field is not None:
+            name = field[1].lower()
+            values[name] = [field[2].strip()] if field[2].strip() else []
+        elif item is not None and name:
+            values[name].append(item[1].strip())
+        elif line.strip():
+            name = ""
+    return _FrontMatter()
+
+
+def _made_front_matter(rows: int, values: Mapping[str, Sequence[str]]) -> _FrontMatter:
+    tags = (tag.lstrip("#") for tag in _listed(values, "tags", "tag", parted_by=r"[,\s]+"))
+    aliases = (alias for alias in _listed(values, "aliases", "alias", parted_by=",") if len(alias) > 1)
+    dates = (_date(value) for value in _listed(values, "date", "created", parted_by=","))
+    return _FrontMatter(
+        rows=rows,
+        title=_unquoted(" ".join(values.get("title", ())))[:_MAX_DOMAIN_CHARACTERS],
+        tags=tuple(dict.fromkeys(tag for tag in tags if tag and _is_label(tag, _MAX_TAG_CHARACTERS)))[:_MAX_TAGS],
+        aliases=tuple(dict.fromkeys(one for one in aliases if _is_label(one, _MAX_NAME_CHARACTERS)))[:_MAX_ALIASES],
+        date=next(filter(None, dates), ""),
+    )
+
+
+def _listed(values: Mapping[str, Sequence[str]], *names: str, parted_by: str) -> list[str]:
+    """The values of fields; one that stands alone may be a list in brackets or in one text."""
+    found: list[str] = []
+    for name in names:
+        given = values.get(name, ())
+        parts = re.split(parted_by, given[0].removeprefix("[").removesuffix("]")) if len(given) == 1 else given
+        found += filter(None, map(_unquoted, parts))
+    return found
+
+
+def _tags_in(lines: Sequence[str]) -> Iterator[str]:
+    """The tags of a text, outside of code."""
+    for line, is_verbatim, in_comment in _verbatim(lines):
+        found = [] if is_verbatim or in_comment or "#" not in line else _TAG.findall(_NO_TEXT.sub("", line))
+        yield from (tag for tag in found if len(tag) <= _MAX_TAG_CHARACTERS and not _COLOUR.fullmatch(tag))
+
+
+def _unquoted(text: str) -> str:
+    return text.strip().strip("\"'").strip()
+
+
+def _is_label(text: str, most: int) -> bool:
+    return len(text) <= most and text.isprintable()
+
+
+def _date(text: str) -> str:
+    """A day or time in ISO 8601 with an offset, which is UTC if none is given; empty for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return ""
+    # In UTC it must still lie in the years 1 to 9999.
+    is_time = 1 < moment.year < 9999
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat() if is_time else ""
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
@@ -207,7 +298,7 @@ def _heading_text(raw: str) -> str:
     closed = text.rstrip("#")
     if closed != text and (not closed or closed[-1] in " \t"):
         text = closed.rstrip()
-    return _LINK.sub(r"\1", text).replace("`", "").replace("**", "").strip()[:_MAX_DOMAIN_CHARACTERS]
+    return _shown(text).replace("`", "").replace("**", "").strip()[:_MAX_DOMAIN_CHARACTERS]
 
 
 def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -251,7 +342,12 @@ def _prose(line: str) -> str:
     stripped = line.strip()
     if stripped.startswith(_NOT_PROSE) or stripped.startswith(("![", "[![")):
         return ""
-    return _LINK.sub(r"\1", stripped)
+    return _shown(stripped)
+
+
+def _shown(text: str) -> str:
+    """The text with what links show in the place of the links."""
+    return _LINK.sub(r"\1", _WIKI_LINK.sub(lambda link: link[2] or link[1], text))
 
 
 def _cut(paragraph: str) -> str:
@@ -267,18 +363,25 @@ def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tu
     """Known paths that the text mentions, in order of first mention, at most 20.
 
     A mention is the path from the root, the path from the document's folder, or the file's bare name where one file
-    alone has it.
+    alone has it. A link may have spaces in it; one of a vault leaves out the ending of a note.
     """
     folder = posixpath.dirname(document_path)
     names = _unique_names(frozenset(known_paths))
     found: dict[str, None] = {}
-    for word in dict.fromkeys(word.rstrip(".").removeprefix("./") for word in _PATH_LIKE.findall(text)):
-        path = _resolved(word, folder, known_paths, names)
+    for word in dict.fromkeys((*_PATH_LIKE.findall(text), *_linked(text))):
+        path = _resolved(word.rstrip(".").removeprefix("./"), folder, known_paths, names)
         if path is not None and path != document_path:
             found[path] = None
         if len(found) == _MAX_KEY_FILES:
             break
     return tuple(found)
+
+
+def _linked(text: str) -> Iterator[str]:
+    for link in _WIKI_LINK.finditer(text):
+        name = link[1].strip()
+        yield name if "." in posixpath.basename(name) else f"{name}.md"
+    yield from (unquote(link[1]).partition("#")[0] for link in _TARGET.finditer(text))
 
 
 def _resolved(word: str, folder: str, known_paths: Set[str], names: dict[str, str]) -> str | None:

@@ -26,7 +26,7 @@ from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex, StoredFra
 from hummock_tools.indexing.project_info import MOST_NAMED, Made
 from hummock_tools.indexing.skips import OnSkip, SkipReason, WalkCounts
 from hummock_tools.indexing.tree import Guessed, OnFile, shown_root
-from hummock_tools.indexing.wire import ROOT, index_name
+from hummock_tools.indexing.wire import ROOT, Changes, index_name
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
 
@@ -122,6 +122,18 @@ def sync(
     folder = Folder(path, name, on_file=counting(on_progress), on_skip=on_skip)
     folder.look()
     return bring(folder, project, channel, on_progress=on_progress)
+
+
+def preview(
+    path: Path, project: str, channel: grpc.Channel, *, name: str = "", on_progress: OnProgress, on_skip: OnSkip
+) -> tuple[Changes, WalkCounts]:
+    """What `sync` would send and delete, and what it would leave out; raises its errors, and changes nothing."""
+    folder = Folder(path, name, on_file=counting(on_progress), on_skip=on_skip)
+    folder.look()
+    indexed = _Service(project=project, channel=channel).indexed()
+    folder.settle(indexed)
+    plan, _ = folder.plan(indexed)
+    return plan, folder.tree.counts
 
 
 def counting(on_progress: OnProgress) -> OnFile:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from hashlib import blake2b
 
 from hummock_client.v1 import memory_pb2 as pb
@@ -18,6 +19,8 @@ ROOT = "root"
 # Part of every hash: raise it when the same values come to be put on the wire differently.
 _RECIPE = 1
 _HASH_BYTES = 16
+# No part of the hash where they are empty, so that what earlier versions have sent is not sent again.
+_ADDED = frozenset({"tags", "date"})
 # The title is embedded with every chunk of a fragment, and a small model's window has 256 tokens.
 _MAX_TITLE_CHARACTERS = 160
 _MAX_DOCUMENT_TITLE_CHARACTERS = 1024
@@ -59,7 +62,8 @@ def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
 def content_hash(memory: Fragment | DomainEntry) -> str:
     """Hash all fields sent for a memory: 32 hexadecimal digits, equal in every process and version."""
     # Not `asdict`, which copies every value.
-    values = {each.name: getattr(memory, each.name) for each in fields(memory)}
+    given = ((each.name, getattr(memory, each.name)) for each in fields(memory))
+    values = {name: value for name, value in given if value or name not in _ADDED}
     named = {"recipe": _RECIPE, "type": type(memory).__name__, **values}
     canonical = json.dumps(named, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return blake2b(canonical.encode(), digest_size=_HASH_BYTES).hexdigest()
@@ -85,15 +89,23 @@ def _code(fragment: Fragment, tags: list[str]) -> pb.Memory:
 
 
 def _domain(entry: DomainEntry, tags: list[str]) -> pb.Memory:
-    return pb.Memory(
+    message = pb.Memory(
         id=entry.id,
         kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
         origin=pb.ORIGIN_INDEXER,
         title=entry.title[:_MAX_DOCUMENT_TITLE_CHARACTERS],
-        tags=["docs", *tags],
+        tags=[*dict.fromkeys(("docs", *tags, *_own_tags(entry)))],
         content=entry.content,
         domain_knowledge=pb.DomainKnowledge(
             domain=entry.domain, aliases=entry.aliases, summary=entry.summary, key_files=entry.key_files
         ),
         source_hash=content_hash(entry),
     )
+    if entry.date:
+        message.event_time.FromDatetime(datetime.fromisoformat(entry.date))
+    return message
+
+
+def _own_tags(entry: DomainEntry) -> Iterator[str]:
+    """A note's tags, but for those that would name an index."""
+    return (tag for tag in entry.tags if not tag.startswith(REPOSITORY_TAG))

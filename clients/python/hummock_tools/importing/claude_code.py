@@ -1,0 +1,159 @@
+"""Reads the transcripts of Claude Code: a file of JSON lines for each session, in a folder for each project.
+
+Its makers call the format internal; lines of kinds that are not known here are counted and left out.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from hummock_tools.importing.fields import Fields
+from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
+from hummock_tools.importing.own_words import answer_words, own_words, text_of
+from hummock_tools.importing.transcripts import Said, json_lines, object_in, text_in, time_of, transcripts, turns
+
+NAME = "claude-code"
+
+_KINDS = {
+    "system": "notices of the tool",
+    "attachment": "what hooks and the tool injected",
+    "summary": "titles and summaries",
+    "custom-title": "titles and summaries",
+    "ai-title": "titles and summaries",
+    "agent-name": "titles and summaries",
+    "last-prompt": "bookkeeping",
+    "mode": "bookkeeping",
+    "permission-mode": "bookkeeping",
+    "pr-link": "bookkeeping",
+    "progress": "bookkeeping",
+    "queue-operation": "bookkeeping",
+    "file-history-snapshot": "bookkeeping",
+    "file-history-delta": "bookkeeping",
+}
+_SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_BLOCKS = {
+    "tool_use": "tool calls",
+    "tool_result": "tool output",
+    "thinking": "thoughts",
+    "redacted_thinking": "thoughts",
+    "image": "pictures and documents",
+    "document": "pictures and documents",
+}
+
+
+def well_known() -> Path:
+    """The folder with all transcripts of this user."""
+    home = os.environ.get("CLAUDE_CONFIG_DIR")
+    return (Path(home) if home else Path.home() / ".claude") / "projects"
+
+
+def is_line(fields: Fields) -> bool:
+    """True for a line that Claude Code wrote."""
+    return isinstance(fields.get("type"), str) and ("sessionId" in fields or "leafUuid" in fields)
+
+
+def read(path: Path) -> Iterator[Part]:
+    """The memories of a transcript, or of all below a folder. Subagents' transcripts are left out."""
+    for one in transcripts(path, lambda name: "subagents" not in Path(name).parts and "agent-" not in Path(name).name):
+        if isinstance(one, Path):
+            yield from _Transcript(one).parts()
+        else:
+            yield one
+
+
+class _Transcript:
+    """A session's file. Its name says which session it is, for a resumed one may begin with lines of another."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = path.stem if _SESSION.fullmatch(path.stem) else ""
+        self._folder = ""
+
+    def parts(self) -> Iterator[Part]:
+        """The memories of the session."""
+        return turns(
+            self._said(), lambda: Conversation(source=NAME, id=self._session or self._path.stem, folder=self._folder)
+        )
+
+    def _said(self) -> Iterator[Said | LeftOut | Wrong]:
+        for line in json_lines(self._path):
+            if isinstance(line, Wrong):
+                yield line
+                continue
+            where, fields = line
+            self._session = self._session or text_in(fields, "sessionId")
+            self._folder = self._folder or text_in(fields, "cwd")
+            kind = fields.get("type")
+            if kind in ("user", "assistant"):
+                yield from self._message(where, fields, is_user=kind == "user")
+            elif _is_queued(fields):
+                yield from self._queued(fields)
+            elif isinstance(kind, str):
+                yield LeftOut(reason=_KINDS.get(kind, "lines of unknown kinds"))
+            else:
+                yield Wrong(where=where, reason="no line of Claude Code: it has no type")
+
+    def _message(self, where: str, fields: Fields, *, is_user: bool) -> Iterator[Said | LeftOut | Wrong]:
+        message = object_in(fields, "message")
+        if not message:
+            yield Wrong(where=where, reason="has no message")
+            return
+        unsaid = _unsaid(fields, message)
+        if unsaid:
+            yield LeftOut(reason=unsaid)
+            return
+        content = message.get("content")
+        blocks = content if isinstance(content, list) else []
+        kinds = [block.get("type") for block in blocks if isinstance(block, dict)]
+        yield from (
+            LeftOut(reason=_BLOCKS.get(str(kind), "blocks of unknown kinds")) for kind in kinds if kind != "text"
+        )
+        clean = own_words if is_user else answer_words
+        texts = list(filter(None, map(clean, text_of(content))))
+        if not texts:
+            if "text" in kinds or isinstance(content, str):
+                yield LeftOut(reason="what hooks and the tool injected")
+            return
+        turn = text_in(fields, "uuid")
+        if is_user and not turn:
+            yield Wrong(where=where, reason="has no uuid")
+            return
+        yield Said(text="\n\n".join(texts), time=time_of(fields, "timestamp"), turn=turn if is_user else "")
+
+    def _queued(self, fields: Fields) -> Iterator[Said | LeftOut]:
+        """What the user typed while the model worked: it is no line of its own then."""
+        given = text_of(object_in(fields, "attachment").get("prompt"))
+        text, turn = "\n\n".join(filter(None, map(own_words, given))), text_in(fields, "uuid")
+        if text and turn:
+            yield Said(text=text, time=time_of(fields, "timestamp"), turn=turn, is_aside=True)
+        else:
+            yield LeftOut(reason="what hooks and the tool injected")
+
+
+def _is_queued(fields: Fields) -> bool:
+    attachment = object_in(fields, "attachment")
+    if fields.get("type") != "attachment" or attachment.get("type") != "queued_command":
+        return False
+    is_prompt = attachment.get("commandMode", "prompt") == "prompt" and not attachment.get("isMeta")
+    return is_prompt and not fields.get("isSidechain") and _is_human(fields) and _is_human(attachment)
+
+
+def _is_human(fields: Fields) -> bool:
+    """False for a message that a task or another session sent."""
+    return object_in(fields, "origin").get("kind", "human") == "human"
+
+
+def _unsaid(fields: Fields, message: Fields) -> str:
+    """Why nobody said a message; empty if it was said."""
+    if fields.get("isSidechain"):
+        return "transcripts of subagents"
+    if fields.get("isMeta") or not _is_human(fields):
+        return "what hooks and the tool injected"
+    if fields.get("isCompactSummary"):
+        return "titles and summaries"
+    if fields.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
+        return "notices of the tool"
+    return ""

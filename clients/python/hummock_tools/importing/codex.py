@@ -1,0 +1,148 @@
+"""Reads the rollouts of Codex: a file of JSON lines for each session, in folders by day.
+
+A line is an envelope of a type and a payload; before autumn 2025 it was the payload alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from hummock_tools.importing.fields import Fields
+from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
+from hummock_tools.importing.own_words import answer_words, own_words, text_of
+from hummock_tools.importing.transcripts import Said, json_lines, object_in, text_in, time_of, transcripts, turns
+
+NAME = "codex"
+
+_ENVELOPES = ("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state")
+_ITEMS = {
+    "reasoning": "thoughts",
+    "function_call": "tool calls",
+    "local_shell_call": "tool calls",
+    "custom_tool_call": "tool calls",
+    "web_search_call": "tool calls",
+    "tool_search_call": "tool calls",
+    "image_generation_call": "tool calls",
+    "function_call_output": "tool output",
+    "custom_tool_call_output": "tool output",
+    "tool_search_output": "tool output",
+}
+_TEXTS = ("input_text", "output_text", "text")
+
+
+def well_known() -> Path:
+    """The folder with all rollouts of this user."""
+    home = os.environ.get("CODEX_HOME")
+    return (Path(home) if home else Path.home() / ".codex") / "sessions"
+
+
+def is_line(fields: Fields) -> bool:
+    """True for a line that Codex wrote."""
+    if isinstance(fields.get("payload"), dict):
+        return fields.get("type") in _ENVELOPES
+    is_header = {"id", "timestamp", "instructions"} <= fields.keys()
+    return is_header or fields.get("record_type") == "state"
+
+
+def read(path: Path) -> Iterator[Part]:
+    """The memories of a rollout, or of all below a folder. Subagents' rollouts are left out."""
+    for one in transcripts(path, lambda name: True):
+        if isinstance(one, Path):
+            yield from _Rollout(one).parts()
+        else:
+            yield one
+
+
+class _Rollout:
+    """A session's file; its first line says which session it is, and where it began."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = ""
+        self._folder = ""
+        self._start: Timestamp | None = None
+        self._turn = ""
+        self._used: set[str] = set()
+        self._is_subagent = False
+
+    def parts(self) -> Iterator[Part]:
+        """The memories of the session."""
+        return turns(self._said(), lambda: Conversation(source=NAME, id=self._id(), folder=self._folder))
+
+    def _id(self) -> str:
+        return self._session or self._path.stem
+
+    def _said(self) -> Iterator[Said | LeftOut | Wrong]:
+        for line in json_lines(self._path):
+            if isinstance(line, Wrong):
+                yield line
+                continue
+            where, fields = line
+            inside = fields.get("payload")
+            payload = inside if isinstance(inside, dict) else fields
+            kind = fields.get("type") if payload is not fields else _old_kind(fields)
+            if self._is_subagent:
+                yield LeftOut(reason="transcripts of subagents")
+            elif kind == "session_meta":
+                self._begin(payload)
+            elif kind == "turn_context":
+                self._turn = text_in(payload, "turn_id")
+            elif kind == "response_item":
+                yield from self._item(fields, payload)
+            elif kind in _ENVELOPES:
+                # The display log says again what the items say.
+                yield LeftOut(reason="bookkeeping")
+            elif isinstance(kind, str):
+                yield LeftOut(reason="lines of unknown kinds")
+            else:
+                yield Wrong(where=where, reason="no line of Codex: it has no type")
+
+    def _begin(self, meta: Fields) -> None:
+        if self._session:
+            # A fork begins with the lines of the session that it was made of, also with that one's first.
+            return
+        self._session = text_in(meta, "id", "session_id")
+        self._folder = text_in(meta, "cwd")
+        self._start = time_of(meta, "timestamp")
+        self._is_subagent = bool(object_in(meta, "source").get("subagent"))
+
+    def _item(self, fields: Fields, item: Fields) -> Iterator[Said | LeftOut]:
+        kind = text_in(item, "type")
+        if kind != "message":
+            yield LeftOut(reason=_ITEMS.get(kind, "lines of unknown kinds"))
+            return
+        role = item.get("role")
+        if role not in ("user", "assistant"):
+            yield LeftOut(reason="what hooks and the tool injected")
+            return
+        clean = own_words if role == "user" else answer_words
+        text = "\n\n".join(filter(None, map(clean, text_of(item.get("content"), _TEXTS))))
+        if not text:
+            yield LeftOut(reason="what hooks and the tool injected")
+            return
+        time = time_of(fields, "timestamp") or self._start
+        yield Said(text=text, time=time, turn=self._new_turn() if role == "user" else "")
+
+    def _new_turn(self) -> str:
+        """The id that Codex gives the turn, which older rollouts lack; another one for what is said in its midst."""
+        base = self._turn or self._id()
+        number, turn = 1, base if self._turn else f"{base}-1"
+        while turn in self._used:
+            number += 1
+            turn = f"{base}-{number}"
+        self._used.add(turn)
+        return turn
+
+
+def _old_kind(fields: Fields) -> str | None:
+    """The envelope that a line without one would be in today; None if it is no line of Codex."""
+    if fields.get("record_type"):
+        return "world_state"
+    kind = fields.get("type")
+    if kind is None and {"id", "timestamp"} <= fields.keys():
+        return "session_meta"
+    return "response_item" if isinstance(kind, str) else None

@@ -1,0 +1,100 @@
+"""The table of tools whose memories can be imported: how each is read, where its files are, how they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from hummock_tools.importing import claude_code, claude_mem, codex, cursor, mem0
+from hummock_tools.importing.databases import NotRead, is_database, tables
+from hummock_tools.importing.found import Part, Wrong
+from hummock_tools.importing.transcripts import json_lines, transcripts
+
+_LOOKED_AT_LINES = 20
+
+
+class Source(StrEnum):
+    """A tool that keeps memories or conversations."""
+
+    CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    CURSOR = "cursor"
+    MARKDOWN = "markdown"
+    MEM0 = "mem0"
+    OPENMEMORY = "openmemory"
+    CLAUDE_MEM = "claude-mem"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """How a tool's files are read, and where they are unless a path is given; None if they are no matter where."""
+
+    read: Callable[[Path], Iterator[Part]]
+    well_known: Callable[[], Path] | None = None
+
+
+READERS: dict[Source, Reader] = {
+    Source.CLAUDE_CODE: Reader(read=claude_code.read, well_known=claude_code.well_known),
+    Source.CODEX: Reader(read=codex.read, well_known=codex.well_known),
+    Source.CURSOR: Reader(read=cursor.read, well_known=cursor.well_known),
+    Source.MEM0: Reader(read=mem0.read),
+    Source.OPENMEMORY: Reader(read=mem0.read),
+    Source.CLAUDE_MEM: Reader(read=claude_mem.read, well_known=claude_mem.well_known),
+}
+"""Readers of all sources but Markdown, which is indexed."""
+
+_ALIKE = ({Source.MEM0, Source.OPENMEMORY},)
+
+
+def check_kind(path: Path, source: Source) -> None:
+    """Raises: NotRead, if there is no such path, or what is there is evidently of another tool."""
+    if not path.exists():
+        raise NotRead(f"{path} does not exist; give the path of what {source} keeps")
+    found = kind_of(path)
+    is_alike = any({found, source} <= alike for alike in _ALIKE)
+    if found is not None and found is not source and not is_alike:
+        raise NotRead(f"{path} is not of {source}; it looks like {found}: use --from {found}")
+    if found is None and is_database(path):
+        raise NotRead(f"{path} is an SQLite database without the tables of {Source.CURSOR} or {Source.CLAUDE_MEM}")
+
+
+def kind_of(path: Path) -> Source | None:
+    """The tool that a file or folder is evidently of; None if that cannot be told. Raises: NotRead."""
+    if path.is_dir():
+        return _kind_of_folder(path)
+    if is_database(path):
+        named = tables(path)
+        if cursor.TABLE in named:
+            return Source.CURSOR
+        return Source.CLAUDE_MEM if named >= claude_mem.TABLES else None
+    if mem0.member_of(path):
+        return Source.OPENMEMORY
+    if path.suffix.lower() in (".md", ".markdown"):
+        return Source.MARKDOWN
+    return _kind_of_lines(path)
+
+
+def _kind_of_folder(path: Path) -> Source | None:
+    if cursor.database_of(path).is_file():
+        return Source.CURSOR
+    if (path / ".obsidian").is_dir():
+        return Source.MARKDOWN
+    first = next((one for one in transcripts(path, lambda name: True) if isinstance(one, Path)), None)
+    return None if first is None else _kind_of_lines(first)
+
+
+def _kind_of_lines(path: Path) -> Source | None:
+    for _, line in zip(range(_LOOKED_AT_LINES), json_lines(path), strict=False):
+        if isinstance(line, Wrong):
+            # The first line of a list is no whole value; what it is of is told by its reader.
+            return None
+        fields = line[1]
+        if codex.is_line(fields):
+            return Source.CODEX
+        if claude_code.is_line(fields):
+            return Source.CLAUDE_CODE
+        if isinstance(fields.get("memory"), str) or isinstance(fields.get("results"), list):
+            return Source.MEM0
+    return None
