@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from docs.site.pages import url_of, write
 
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n\n", re.DOTALL)
 _TITLE = re.compile(r"^# (.+?)(?: \{.*\})?$", re.MULTILINE)
 _FIRST_TEXT = re.compile(r"(?:\A|(?<=\n\n))(?!```)[^\s#|!<\-].*?(?=\n\n|\Z)", re.DOTALL)
 _END_OF_SENTENCE = re.compile(r"\. (?=[A-Z`])")
@@ -36,10 +36,9 @@ def write_llms(nav: Nav, pages: Path, out: Path) -> None:
     for section, listed in _sections(nav):
         lines += ["", f"## {section}", ""]
         for page in listed:
-            text = (pages / page).read_text(encoding="utf-8")
+            text = _FRONT_MATTER.sub("", (pages / page).read_text(encoding="utf-8"))
             address = f"{url_of(page)}index.md"
-            (out / address).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(pages / page, out / address)
+            write(out / address, text)
             lines.append(f"- [{title_of(text)}]({address}): {_summary_of(text)}")
             if section not in (_OF_CONTRIBUTORS, _GENERATED):
                 texts.append(text)

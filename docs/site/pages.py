@@ -15,6 +15,10 @@ CONTRACT = "proto/hummock/v1"
 _FOLDERS = ("docs", "bench", "clients", "proto", "tests/conformance")
 _LEFT_OUT = {"node_modules", "target", "build", "dist", "README.md"}
 _CHINESE = "docs/zh/"
+_HISTORY = "bench/results/"
+_NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
+"""Beginning of a page that search leaves out: what was measured once says little of today."""
+
 _ROOTS = {"en": "/", "zh": "/zh/"}
 _CODE = re.compile(r"^(?:```+|~~~+)[^\n]*\n.*?^(?:```+|~~~+)$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\]\([^()]*\))*)\]\((?P<target>[^()\s]+)\)")
@@ -66,7 +70,10 @@ def write_documents(site: Site) -> None:
     for document in sorted(known):
         if language_of(document) == site.language:
             text = (ROOT / document).read_text(encoding="utf-8")
-            write(site.folder / place_of(document), _Links(site, document, known).rewritten(text))
+            text = _Links(site, document, known).rewritten(text)
+            if document.startswith(_HISTORY):
+                text = _NOT_SEARCHED + text
+            write(site.folder / place_of(document), text)
 
 
 def write(path: Path, text: str) -> None:
