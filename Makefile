@@ -142,11 +142,9 @@ $(FRAMEWORKS)/.installed: tests/client/frameworks/requirements.txt
 	@touch $@
 
 DOCS := .toolchain/docs
-# Address of the repository's files, for links to sources; without it they are plain text. SITE_URL is the site's own address.
-SOURCE_URL ?=
 
-docs: $(VENV)/.dev $(DOCS)/.installed ## Build the site of the documentation into build/docs/site (SITE_URL, SOURCE_URL)
-	@$(BIN)/python -m docs.site build/docs --tool $(DOCS)/bin/zensical --source-url "$(SOURCE_URL)"
+docs: $(VENV)/.dev $(DOCS)/.installed ## Build the site of the documentation into build/docs/site (SITE_URL)
+	@$(BIN)/python -m docs.site build/docs --tool $(DOCS)/bin/zensical
 
 # An environment of its own: the rest of the project needs none of it.
 $(DOCS)/.installed: service/locks/docs.txt

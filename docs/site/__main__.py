@@ -1,6 +1,6 @@
 """`make docs`: build the site of the documentation into a folder, without a warning or not at all.
 
-    python -m docs.site OUT --tool ZENSICAL [--source-url URL]
+    python -m docs.site OUT --tool ZENSICAL
 
 OUT gets `site/`, what is published, and `en/` and `zh/`, what it was built from. The reference is made here, from the
 contract, the command line and the service's settings; nothing of it is committed. SITE_URL in the environment is the
@@ -42,13 +42,12 @@ class BuildFailed(Exception):
     """The tool found something to warn of; the message is what it said."""
 
 
-def build(out: Path, tool: Path, source_url: str = "") -> Path:
+def build(out: Path, tool: Path) -> Path:
     """Build both languages; the same sources give the same files.
 
     Args:
         out: Folder of the build; what an earlier build left there is replaced.
         tool: The program `zensical`.
-        source_url: What stands before the path of a file in the source repository; empty links to no source.
 
     Returns:
         The folder to publish.
@@ -61,7 +60,7 @@ def build(out: Path, tool: Path, source_url: str = "") -> Path:
     for language in LANGUAGES:
         folder = out / language
         shutil.rmtree(folder, ignore_errors=True)
-        site = Site(language=language, folder=folder / "pages", source_url=source_url)
+        site = Site(language=language, folder=folder / "pages")
         write_documents(site)
         if language == "en":
             _write_reference(site.folder / "reference")
@@ -101,10 +100,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.site", description="Build the site of the documentation.")
     parser.add_argument("out", type=Path, help="folder of the build")
     parser.add_argument("--tool", type=Path, required=True, help="the program zensical")
-    parser.add_argument("--source-url", default="", help="address of the repository's files, without a / at its end")
     given = parser.parse_args()
     try:
-        published = build(given.out.resolve(), given.tool.resolve(), given.source_url)
+        published = build(given.out.resolve(), given.tool.resolve())
     except BuildFailed as failure:
         print(failure, file=sys.stderr)
         return 1

@@ -33,8 +33,6 @@ class Site:
     language: str
     folder: Path
     """Where its pages are written."""
-    source_url: str
-    """What stands before the path of a file in the source repository; empty links to no source."""
 
 
 def documents() -> Iterator[str]:
@@ -109,7 +107,7 @@ class _Links:
         return f"{found['image']}[{text}]({target})" if target else text
 
     def _target(self, link: str) -> str:
-        """Where a link leads in the site; empty if it leads to a file that only the source repository has."""
+        """Where a link leads in the site; empty if only the repository has it, and the link becomes its text."""
         path, _, anchor = link.partition("#")
         folder = PurePosixPath(self._document).parent
         wanted = os.path.normpath(folder / path)
@@ -127,7 +125,7 @@ class _Links:
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / wanted, copy)
             return os.path.relpath(place_of(wanted), PurePosixPath(place_of(self._document)).parent)
-        return f"{self._site.source_url}/{wanted}" if self._site.source_url else ""
+        return ""
 
     def _to_page(self, language: str, page: str, anchor: str) -> str:
         here = PurePosixPath(place_of(self._document))

@@ -59,8 +59,7 @@ def test_only_jobs_that_attest_or_publish_have_an_identity() -> None:
 
 def test_the_site_is_built_by_anybody_and_published_by_the_only_job_that_may() -> None:
     workflow = load("docs.yml")
-    (built,) = commands_of(workflow)
-    assert built.startswith("make docs ")
+    assert list(commands_of(workflow)) == ["make docs"]
     rights = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
     assert rights == {"build": None, "publish": {"pages": "write", "id-token": "write"}}
 
