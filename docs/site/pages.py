@@ -114,6 +114,8 @@ class _Links:
         anchor = f"#{anchor}" if anchor else ""
         if wanted == CONTRACT:
             return self._to_page("en", "reference/api/README.md", anchor)
+        if wanted.startswith(f"{CONTRACT}/"):
+            return self._to_page("en", f"reference/api/{PurePosixPath(wanted).stem.replace('_', '-')}.md", anchor)
         if wanted == "README.md":
             return self._to_page("en", "README.md", anchor)
         if f"{wanted}/README.md" in self._known:
