@@ -23,7 +23,7 @@ _ROOTS = {"en": "/", "zh": "/zh/"}
 _CODE = re.compile(r"^(?:```+|~~~+)[^\n]*\n.*?^(?:```+|~~~+)$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\[\]]*\]\([^()]*\))*)\]\((?P<target>[^()\s]+)\)")
 _OUTSIDE = re.compile(r"[a-z]+:|#")
-_LIST_AFTER_TEXT = re.compile(r"^(?!\s|[-*|#>]|\d+\. |$)(.+)\n(?=(?:[-*]|1\.) )", re.MULTILINE)
+_LIST_AFTER_TEXT = re.compile(r"^(?!\s|[-*] |[|#>]|\d+\. |$)(.+)\n(?=(?:[-*]|1\.) )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

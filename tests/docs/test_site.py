@@ -23,14 +23,16 @@ from hummock_client.v1 import errors_pb2
 
 pytestmark = [pytest.mark.long, pytest.mark.storeless]
 
+_MARKUP = re.compile(r"\*\*|\]\(|\|---|^- |`|&[a-z]+;|\\[\[\]*|]", re.MULTILINE)
 _TOOL = pages.ROOT / ".toolchain/docs/bin/zensical"
 
 
 @dataclass(slots=True)
 class Page:
-    """What a page has: its text, ids to lead to, and links."""
+    """What a page has: its text, that of its article outside code, ids to lead to, and links."""
 
     text: str = ""
+    prose: str = ""
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
 
@@ -39,16 +41,25 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
         self.page = Page()
+        self._inside = {"article": 0, "code": 0}
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in self._inside:
+            self._inside[tag] += 1
         for name, value in attrs:
             if value and name == "id":
                 self.page.ids.add(value)
             elif value and name in ("href", "src"):
                 self.page.links.append(value)
 
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._inside:
+            self._inside[tag] -= 1
+
     def handle_data(self, data: str) -> None:
         self.page.text += data
+        if self._inside["article"] and not self._inside["code"]:
+            self.page.prose += data
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +104,12 @@ def test_every_link_within_the_site_leads_to_a_page_and_a_place_in_it(site: Path
             if not (target.is_file() and target.is_relative_to(site) and is_place):
                 missing.append(f"{file.relative_to(site)}: {link}")
     assert missing == []
+
+
+def test_no_markup_is_left_as_text(site: Path, read: dict[Path, Page]) -> None:
+    """GitHub's Markdown is not quite Python-Markdown: a list needs an empty line before it, for one."""
+    left = {str(file.relative_to(site)): _MARKUP.findall(page.prose) for file, page in read.items()}
+    assert {name: found for name, found in left.items() if found} == {}
 
 
 def test_a_link_that_leads_nowhere_stops_the_build(tool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
