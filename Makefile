@@ -30,7 +30,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --maxprocesses
 .DEFAULT_GOAL := help
 # What a fresh clone needs is made in order, also by `make -j`.
 .NOTPARALLEL:
-.PHONY: help setup model demo pg pg-cluster test test-all test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures lint bench bench-full bench-peers frameworks eval proto client release lock clean
+.PHONY: help setup model demo pg pg-cluster test test-all test-postgresql test-cluster test-clients fuzz fuzz-damage crash drills isolation mutants soak pictures docs lint bench bench-full bench-peers frameworks eval proto client release lock clean
 
 help: ## What there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -139,6 +139,17 @@ frameworks: $(VENV)/.dev $(FRAMEWORKS)/.installed ## Install LangChain, LlamaInd
 $(FRAMEWORKS)/.installed: tests/client/frameworks/requirements.txt
 	@$(BIN)/python -m venv $(FRAMEWORKS)
 	@$(FRAMEWORKS)/bin/python -m pip install --quiet --require-hashes --only-binary :all: --requirement $<
+	@touch $@
+
+DOCS := .toolchain/docs
+
+docs: $(VENV)/.dev $(DOCS)/.installed ## Build the site of the documentation into build/docs/site (SITE_URL)
+	@$(BIN)/python -m docs.site build/docs --tool $(DOCS)/bin/zensical
+
+# An environment of its own: the rest of the project needs none of it.
+$(DOCS)/.installed: service/locks/docs.txt
+	@$(BIN)/python -m venv $(DOCS)
+	@$(DOCS)/bin/python -m pip install --quiet --require-hashes --only-binary :all: --requirement $<
 	@touch $@
 
 bench bench-full bench-peers eval: export HUMMOCK_MODELS ?= $(CURDIR)/.demo/models

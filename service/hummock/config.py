@@ -38,7 +38,7 @@ from pydantic import (
 
 from hummock.core.errors import StartError
 
-__all__ = ["LlmSettings", "Settings", "SettingsInvalid", "StorageSettings", "load_settings"]
+__all__ = ["LlmSettings", "Settings", "SettingsInvalid", "StorageSettings", "load_settings", "variables"]
 
 _PREFIX = "HUMMOCK_"
 _CONFIG_FILE = "hummock.toml"
@@ -335,8 +335,8 @@ def _from_file(file: Path | None) -> dict[str, Any]:
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Reads the variables that `_variables` lists; warns of others of the prefix, which are for somebody else."""
-    known = {name: path for path, name in _variables()}
+    """Reads the variables that `variables` lists; warns of others of the prefix, which are for somebody else."""
+    known = {name: path for path, name in variables()}
     values: dict[str, Any] = {}
     for name, value in environ.items():
         if not name.startswith(_PREFIX) or name in _OTHER_VARIABLES or _is_service_link(name, value):
@@ -382,8 +382,8 @@ def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _variables() -> Iterator[tuple[tuple[str, ...], str]]:
-    """Each setting's path and the environment variable that sets it."""
+def variables() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each setting's path and the environment variable that sets it, in the order of the fields."""
     for path in _paths():
         yield path, _SHORT_NAMES.get(path, _PREFIX + "_".join(path).upper())
 
@@ -409,7 +409,7 @@ def _config_file(environ: Mapping[str, str], directory: Path) -> Path | None:
 def _origin(path: tuple[str, ...], flags: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> str:
     if path[0] in flags:
         return "command line"
-    if any(name in environ for setting, name in _variables() if setting == path):
+    if any(name in environ for setting, name in variables() if setting == path):
         return "environment"
     return str(file) if file is not None else "settings"
 

@@ -22,5 +22,6 @@ compile build --constraint service/locks/server.txt service/locks/build.in
 compile dev --constraint service/locks/server.txt --constraint service/locks/build.txt \
     --extra server --extra code --extra convert --extra http --extra mcp --extra console --extra traces \
     --extra postgresql --extra dev pyproject.toml
-# Needs nothing of the others: it has an environment of its own.
+# They need nothing of the others: each has an environment of its own.
 compile sbom service/locks/sbom.in
+compile docs service/locks/docs.in

@@ -96,7 +96,7 @@ def test_the_interpreter_can_be_named(machine: Machine) -> None:
 
 
 def test_locks_pin_versions_and_hashes_and_no_addresses() -> None:
-    for name in ("build", "server", "dev"):
+    for name in ("build", "server", "dev", "docs"):
         text = (ROOT / "service" / "locks" / f"{name}.txt").read_text(encoding="utf-8")
         assert "://" not in text
         assert " @ " not in text

@@ -57,6 +57,13 @@ def test_only_jobs_that_attest_or_publish_have_an_identity() -> None:
     assert {name for name, job in jobs.items() if job.get("permissions", {}).get("contents") == "write"} == {"github"}
 
 
+def test_the_site_is_built_by_anybody_and_published_by_the_only_job_that_may() -> None:
+    workflow = load("docs.yml")
+    assert list(commands_of(workflow)) == ["make docs"]
+    rights = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
+    assert rights == {"build": None, "publish": {"pages": "write", "id-token": "write"}}
+
+
 @pytest.mark.long
 def test_the_linter_of_workflows_finds_nothing() -> None:
     linter = shutil.which("actionlint")

@@ -27,9 +27,15 @@ _DOCUMENTS = [
 
 
 def test_the_documents_that_show_python_are_found() -> None:
-    assert {"README.md", "docs/turn.md", "docs/system-prompt.md", "docs/clients/python.md", _OF_FRAMEWORKS} <= set(
-        _DOCUMENTS
-    )
+    assert {
+        "README.md",
+        "docs/turn.md",
+        "docs/system-prompt.md",
+        "docs/clients/python.md",
+        "docs/start/application.md",
+        "docs/zh/start/application.md",
+        _OF_FRAMEWORKS,
+    } <= set(_DOCUMENTS)
 
 
 @pytest.mark.parametrize("document", _DOCUMENTS)

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.long
 
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/go"
-_DOCUMENTED = (_ROOT / "docs/clients/go.md", _CLIENT / "README.md")
+_STARTS = (_ROOT / "docs/start/application.md", _ROOT / "docs/zh/start/application.md")
+_DOCUMENTED = (_ROOT / "docs/clients/go.md", *_STARTS, _CLIENT / "README.md")
 _LIMIT_S = 900
 
 

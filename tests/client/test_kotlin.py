@@ -23,7 +23,13 @@ _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/kotlin"
 _GOLDEN = _ROOT / "tests/golden/client/system_prompt.zh.md"
 _PERCENT = re.compile(rb"[0-9]+(?=%)")
-_PAGES = ("clients/kotlin/README.md", "docs/clients/kotlin.md")
+_PAGES = (
+    "clients/kotlin/README.md",
+    "docs/clients/kotlin.md",
+    "docs/start/application.md",
+    "docs/start/ide.md",
+    "docs/zh/start/application.md",
+)
 _SOURCES = _CLIENT / "example/src/main"
 _REPORTS = "*/target/surefire-reports/*.txt"
 _ALL_PASSED = re.compile(r"Tests run: [1-9][0-9]*, Failures: 0, Errors: 0, Skipped: 0,")

@@ -18,7 +18,11 @@ pytestmark = pytest.mark.long
 
 _ROOT = Path(__file__).parents[2]
 _CLIENT = _ROOT / "clients/typescript"
-_DOCUMENTED = (_ROOT / "docs/clients/typescript.md", _CLIENT / "README.md")
+_DOCUMENTED = (
+    _ROOT / "docs/clients/typescript.md",
+    *(_ROOT / f"docs/{folder}/{name}.md" for folder in ("start", "zh/start") for name in ("application", "ide")),
+    _CLIENT / "README.md",
+)
 _TSC = str(_CLIENT / "node_modules/.bin/tsc")
 _LIMIT_S = 600
 
