@@ -182,6 +182,33 @@ def test_a_section_is_titled_by_all_the_headings_above_it() -> None:
     ]
 
 
+def test_a_large_section_is_parted_at_its_own_headings() -> None:
+    """S1-18."""
+    small, large = "词。" * 20, "a sentence. " * 400
+    text = (
+        f"# Guide\n\n## Setup\n\nFirst.\n\n### Linux\n\n{small}\n\n### Mac\n\n{small}\n\n"
+        f"## Use\n\nIntro.\n\n### Keys\n\n{small}\n\n#### Rotation\n\n{small}\n\n"
+        f"### Limits\n\n{large}\n\n#### Size\n\n{large}\n\n##### Deeper\n\nend\n"
+    )
+    found = {each.title: each.content for each in entries(text)}
+    assert list(found) == [
+        "Guide > Setup",
+        "Guide > Use",
+        "Guide > Use > Keys",
+        "Guide > Use > Limits",
+        "Guide > Use > Limits > Size",
+    ]
+    assert "### Mac" in found["Guide > Setup"]
+    assert found["Guide > Use"] == "Intro."
+    assert "#### Rotation" in found["Guide > Use > Keys"]
+    assert found["Guide > Use > Limits > Size"].endswith("##### Deeper\n\nend")
+
+
+def test_anchors_and_other_elements_leave_a_heading() -> None:
+    text = '## <a id="keys"></a>Keys of `Map<K>` <sub>new</sub><br/>\n\nText.\n'
+    assert domains(text) == ["Keys of Map<K> new"]
+
+
 def test_a_heading_that_other_documents_have_names_its_section_only_with_those_above_it() -> None:
     """S0-10: a question that holds the word does not name all of them."""
     text = "# Guide\n\ntext\n\n## 2. Choice (Wahl)\n\ntext\n\n## 还款\n\ntext\n"

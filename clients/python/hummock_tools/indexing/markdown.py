@@ -1,4 +1,4 @@
-"""Markdown documents as domain knowledge: one entry for each section of the first two levels."""
+"""Markdown documents as domain knowledge: one entry for each section."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from hummock_tools.indexing.fragment import SourceFile, distinct, located_id
+from hummock_tools.indexing.sections import (
+    MAX_HEADING_CHARACTERS,
+    NOT_PROSE,
+    WIKI_LINK,
+    Section,
+    sections,
+    shown,
+    verbatim,
+)
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 MAX_SUMMARY_CHARACTERS = 500
 _MAX_KEY_FILES = 20
 # A section longer than a memory may be is parted; the limit for text is 256 KiB.
 _MAX_CONTENT_BYTES = 200_000
-_MAX_DOMAIN_CHARACTERS = 120
 _MAX_ALIAS_CHARACTERS = 60
 _MAX_NAME_CHARACTERS = 256
-_SECTION_LEVELS = 2
-_FENCE = re.compile(r"\s*+(`{3,}|~{3,})([^`]*+)$")
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,300})(?:#[^\[\]|\n]{0,300})?(?:\|([^\[\]\n]{1,300}))?\]\]")
-"""A link of a vault: the note, then what is shown in its place; a heading between them is passed over."""
-
 _TARGET = re.compile(r"\]\(<?([^()<>\n]{1,2000}?)>?\)")
 _FIELD = re.compile(r"(title|tags?|alias(?:es)?|date|created)[ \t]*:[ \t]*(.*)$", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.+)$")
@@ -39,11 +40,8 @@ _COLOUR = re.compile(r"[0-9a-fA-F]{3,8}")
 _MAX_TAGS = 60
 _MAX_TAG_CHARACTERS = 128
 _MAX_ALIASES = 32
-_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
 # Chinese that was wrapped: the line break in it was no space.
 _WRAP = re.compile(r"(?<=[\u2e80-\u9fff\uff00-\uffef]) (?=[\u2e80-\u9fff\uff00-\uffef])")
-_NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
-_NO_TITLE = (*_NOT_PROSE, ">", "- ", "* ", "+ ")
 _SENTENCE_ENDS = "。！？.!?；;"
 _NUMBERING = re.compile(r"^(?:\d{1,3}[.．、)]){1,6}(?:\d{1,3}(?=\s))?\s*|^[一二三四五六七八九十]{1,3}、\s*")
 _ALIAS_PARTS = re.compile(r"[()（）|·、]|\s/\s")
@@ -75,12 +73,6 @@ class DomainEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Section:
-    headings: tuple[str, ...]
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class _FrontMatter:
     """A document's head: the rows that it takes, and what it says of all of the document."""
 
@@ -92,7 +84,7 @@ class _FrontMatter:
 
 
 def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[str] = frozenset()) -> list[DomainEntry]:
-    """The sections of a Markdown document that have a text, in order; deeper levels are part of theirs.
+    """The sections of a Markdown document that have a text, in order.
 
     Of all paths of the repository those that a section mentions are its key files; `shared_names` are the headings, as
     `names_of` gives them, that several documents have.
@@ -100,7 +92,7 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
     entries: list[DomainEntry] = []
     taken: set[str] = set()
     front = _front_matter(file.lines())
-    for section in _sections(file):
+    for section in _sections_of(file):
         for turn, lines in enumerate(_parts(section.lines), start=1):
             place = "/".join(section.headings) + (f"@{turn}" if turn > 1 else "")
             identity = located_id(file.path, distinct(place, taken))
@@ -114,7 +106,7 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
 
 def names_of(file: SourceFile) -> frozenset[str]:
     """The headings of its sections that have a text, folded, so that they can be compared with other documents'."""
-    return frozenset(_name(section.headings[-1]) for section in _sections(file))
+    return frozenset(_name(section.headings[-1]) for section in _sections_of(file))
 
 
 def _name(heading: str) -> str:
@@ -147,22 +139,11 @@ def _aliases(heading: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in named if 1 < len(part) <= _MAX_ALIAS_CHARACTERS and part != heading))
 
 
-def _sections(file: SourceFile) -> Iterator[_Section]:
-    """Sections with a text of their own; what stands before the first heading is named after the document."""
+def _sections_of(file: SourceFile) -> Iterator[Section]:
     lines = file.lines()
     front = _front_matter(lines)
     stem = file.path.rpartition("/")[2].rpartition(".")[0]
-    headings: tuple[str, ...] = (front.title or stem,)
-    held: list[str] = []
-    for level, heading, text in _blocks(lines[front.rows :]):
-        if level:
-            if any(line.strip() for line in held):
-                yield _Section(headings=headings, lines=tuple(held))
-            held = []
-            headings = (heading or stem,) if level == 1 else (headings[0], heading or stem)
-        held += text
-    if any(line.strip() for line in held):
-        yield _Section(headings=headings, lines=tuple(held))
+    return sections(lines[front.rows :], front.title or stem, stem)
 
 
 def _front_matter(lines: Sequence[str]) -> _FrontMatter:
@@ -191,7 +172,7 @@ def _made_front_matter(rows: int, values: Mapping[str, Sequence[str]]) -> _Front
     dates = (_date(value) for value in _listed(values, "date", "created", parted_by=","))
     return _FrontMatter(
         rows=rows,
-        title=_unquoted(" ".join(values.get("title", ())))[:_MAX_DOMAIN_CHARACTERS],
+        title=_unquoted(" ".join(values.get("title", ())))[:MAX_HEADING_CHARACTERS],
         tags=tuple(dict.fromkeys(tag for tag in tags if tag and _is_label(tag, _MAX_TAG_CHARACTERS)))[:_MAX_TAGS],
         aliases=tuple(dict.fromkeys(one for one in aliases if _is_label(one, _MAX_NAME_CHARACTERS)))[:_MAX_ALIASES],
         date=next(filter(None, dates), ""),
@@ -210,7 +191,7 @@ def _listed(values: Mapping[str, Sequence[str]], *names: str, parted_by: str) ->
 
 def _tags_in(lines: Sequence[str]) -> Iterator[str]:
     """The tags of a text, outside of code."""
-    for line, is_verbatim, in_comment in _verbatim(lines):
+    for line, is_verbatim, in_comment in verbatim(lines):
         found = [] if is_verbatim or in_comment or "#" not in line else _TAG.findall(_NO_TEXT.sub("", line))
         yield from (tag for tag in found if len(tag) <= _MAX_TAG_CHARACTERS and not _COLOUR.fullmatch(tag))
 
@@ -232,73 +213,6 @@ def _date(text: str) -> str:
     # In UTC it must still lie in the years 1 to 9999.
     is_time = 1 < moment.year < 9999
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).isoformat() if is_time else ""
-
-
-def _blocks(lines: Sequence[str]) -> Iterator[tuple[int, str, list[str]]]:
-    """(level, heading, lines below it) for each heading of the first two levels; level 0 for what precedes them."""
-    level, heading = 0, ""
-    held: list[str] = []
-    for row, (line, is_verbatim, _) in enumerate(_verbatim(lines)):
-        found = None if is_verbatim else _heading(lines, row)
-        if found is None or found[0] > _SECTION_LEVELS:
-            held.append(line)
-            continue
-        if _UNDERLINE.match(line):
-            held.pop()  # the heading's text, which stood above its underline
-        yield level, heading, held
-        level, heading = found
-        held = []
-    yield level, heading, held
-
-
-def _verbatim(lines: Sequence[str]) -> Iterator[tuple[str, bool, bool]]:
-    """Each line, whether it belongs to a fence or to a comment begun above it, and whether one is open after it."""
-    fence, in_comment = "", False
-    for line in lines:
-        was_open = bool(fence) or in_comment
-        fence = "" if in_comment else _fence_after(fence, line)
-        in_comment = not fence and _in_comment_after(in_comment, line)
-        yield line, was_open or bool(fence), in_comment
-
-
-def _fence_after(fence: str, line: str) -> str:
-    """The fence that is open after the line, or nothing."""
-    match = _FENCE.match(line)
-    if match is None:
-        return fence
-    marks, info = match.groups()
-    if not fence:
-        return str(marks)
-    closes = marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
-    return "" if closes else fence
-
-
-def _in_comment_after(in_comment: bool, line: str) -> bool:
-    opened, closed = line.rfind("<!--"), line.rfind("-->")
-    return opened > closed if max(opened, closed) >= 0 else in_comment
-
-
-def _heading(lines: Sequence[str], row: int) -> tuple[int, str] | None:
-    """(level, text) where the row is a heading, or the underline of one."""
-    line = lines[row]
-    match = _HEADING.match(line)
-    if match is not None:
-        return len(match.group(1)), _heading_text(line[match.end() :])
-    underline = _UNDERLINE.match(line)
-    above = lines[row - 1] if row else ""
-    is_lone = row < 2 or not lines[row - 2].strip()
-    is_no_text = _HEADING.match(above) or above.startswith(("    ", "\t")) or not above.strip()
-    if underline is None or not is_lone or is_no_text or above.lstrip().startswith(_NO_TITLE):
-        return None
-    return (1 if "=" in underline.group(1) else 2), _heading_text(above)
-
-
-def _heading_text(raw: str) -> str:
-    text = raw.strip()
-    closed = text.rstrip("#")
-    if closed != text and (not closed or closed[-1] in " \t"):
-        text = closed.rstrip()
-    return _shown(text).replace("`", "").replace("**", "").strip()[:_MAX_DOMAIN_CHARACTERS]
 
 
 def _parts(lines: Sequence[str]) -> Iterator[list[str]]:
@@ -329,7 +243,7 @@ def _summary(lines: Sequence[str]) -> str:
 def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
     """Runs of prose without their links' targets; code, tables, HTML, pictures and comments are passed over."""
     held: list[str] = []
-    for line, is_verbatim, in_comment in _verbatim((*lines, "")):
+    for line, is_verbatim, in_comment in verbatim((*lines, "")):
         text = _prose(line)
         if text and not (is_verbatim or in_comment):
             held.append(text)
@@ -340,14 +254,9 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
 
 def _prose(line: str) -> str:
     stripped = line.strip()
-    if stripped.startswith(_NOT_PROSE) or stripped.startswith(("![", "[![")):
+    if stripped.startswith(NOT_PROSE) or stripped.startswith(("![", "[![")):
         return ""
-    return _shown(stripped)
-
-
-def _shown(text: str) -> str:
-    """The text with what links show in the place of the links."""
-    return _LINK.sub(r"\1", _WIKI_LINK.sub(lambda link: link[2] or link[1], text))
+    return shown(stripped)
 
 
 def _cut(paragraph: str) -> str:
@@ -378,7 +287,7 @@ def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tu
 
 
 def _linked(text: str) -> Iterator[str]:
-    for link in _WIKI_LINK.finditer(text):
+    for link in WIKI_LINK.finditer(text):
         name = link[1].strip()
         yield name if "." in posixpath.basename(name) else f"{name}.md"
     yield from (unquote(link[1]).partition("#")[0] for link in _TARGET.finditer(text))
