@@ -78,13 +78,29 @@ def test_a_text_comes_with_the_tool_that_reads_on_only_where_it_has_an_index() -
     assert set(tiers(whole).values()) == {Tier.FULL}
 
 
-def test_the_best_memory_is_in_full_even_above_the_budget() -> None:
+def test_of_a_best_memory_that_does_not_fit_the_passage_that_answers_is_shown() -> None:
     """S2-10, 1.1-6."""
-    section = render([long_note("huge", 5000), long_note("next", 1)], 50)
+    body = "\n".join([*["nothing of it here"] * 900, "the harbour lamp is lit at seven", *["nor here"] * 900])
+    huge = Selected(memory=note("huge", body, title="T", summary="S"), score=0.5)
+    asked = Frame(wording=EN, budget_tokens=300, counter=COUNTER, query="when is the harbour lamp lit")
+    for write in (render_waterfall, render_memories):
+        section = write([huge, long_note("next", 1)], asked)
+        assert tiers(section) == {"huge": Tier.FULL, "next": Tier.FULL}
+        assert not section.over_budget
+        assert "the harbour lamp is lit at seven" in section.text
+        assert section.text.count("... (cut)") == 1
+        assert "cut to the lines that bear on the query" in section.memories[0].reason
+    (tool,) = render_waterfall([huge], asked).tools
+    assert tool.name == "read_memory"
+
+
+def test_where_nothing_fits_the_shortest_passage_of_the_best_is_above_the_budget() -> None:
+    """S2-10, 1.1-6."""
+    section = render([long_note("huge", 5000), long_note("next", 1)], 20)
     assert tiers(section) == {"huge": Tier.FULL, "next": Tier.DROPPED}
     assert section.over_budget
-    assert section.token_count > 50
-    assert section.memories[0].reason == "best match: always in full"
+    assert section.token_count < 200
+    assert section.memories[0].reason == "best match: cut to its beginning"
 
 
 def test_a_later_memory_is_tried_in_full_after_one_that_was_not() -> None:
@@ -330,14 +346,15 @@ def test_the_ends_of_time_can_be_shown(moment: float, shown: str) -> None:
         assert shown[:4].lstrip("0") in text
 
 
-def test_memories_stop_at_the_first_that_does_not_fit_and_the_first_is_forced() -> None:
+def test_memories_stop_at_the_first_that_does_not_fit_and_of_the_first_a_passage_is_shown() -> None:
     """S2-10, 1.1-6."""
     items = selected(note("a", "短"), note("b", "长" * 900), note("c", "短"))
     section = render_memories(items, frame_at(300))
     assert [one.tier for one in section.memories] == [Tier.FULL, Tier.DROPPED, Tier.DROPPED]
     forced = render_memories(items[1:], frame_at(300))
-    assert forced.over_budget
-    assert [one.tier for one in forced.memories] == [Tier.FULL, Tier.DROPPED]
+    assert not forced.over_budget
+    assert [one.tier for one in forced.memories] == [Tier.FULL, Tier.FULL]
+    assert [one.reason for one in forced.memories] == ["cut to its beginning", "in full: it fits"]
 
 
 def test_old_and_unverified_memories_are_marked_where_a_model_reads_them() -> None:

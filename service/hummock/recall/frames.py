@@ -26,7 +26,7 @@ _PLACE: Final = re.compile(
     re.ASCII,
 )
 _METHOD: Final = re.compile(r"([\w$.]+)\.[\w$]+\.[\w$<>]+\(\Z", re.ASCII)
-"""Of Java and its kin: the package, the class and the method, before the file."""
+"""The package, the class and the method, which traces of Java write before the file."""
 
 _LONGEST_METHOD: Final = 250
 _MARKS: Final = (":", ", line ")

@@ -19,6 +19,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
 from hummock.render.escape import UNVERIFIED, is_unverified
+from hummock.render.excerpt import GAP, WHOLE, how_cut
 from hummock.render.passage import Passage, columns, passage_of
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block
 
@@ -28,18 +29,14 @@ _FORM: Final = "context"
 _FILES: Final = 5
 _FLOAT32_SLACK: Final = 1e-5
 
-_WHOLE: Final = "in full"
 """The reason of a text that is not cut."""
 
-_BEGINNING: Final = "cut to its beginning"
-_BEARING: Final = "cut to the lines that bear on the query"
 
 _PROSE_COLUMNS: Final = 1000
 """Columns of an excerpt of prose at the form's own budget: 500 Chinese characters, or twice as many letters."""
 _CODE_COLUMNS: Final = 1800
 _OPENING_COLUMNS: Final = 160
 """Longest first line of code that is shown before an excerpt from further down, since it names the symbol."""
-_GAP: Final = "..."
 
 
 def render_context(selected: Sequence[Selected], frame: Frame) -> Section:
@@ -188,7 +185,7 @@ def _block(layout: _Layout, item: Selected, number: int, frame: Frame) -> Block:
     place = (number, item.score) if layout.has_numbers or not memory.index.title else None
     age = item.told, item.is_replaced
     key = frame.wording.language, frame.counter, frame.quotas.text_characters, frame.passage_scale, place, age
-    return kept_block(memory, _FORM, key, lambda: layout.write(item, number, frame), _WHOLE)
+    return kept_block(memory, _FORM, key, lambda: layout.write(item, number, frame), WHOLE)
 
 
 def _domain(item: Selected, _number: int, frame: Frame) -> Block:
@@ -266,7 +263,7 @@ def _labelled(label: str, text: str) -> str:
 
 
 def _reason(texts: Sequence[_Excerpt]) -> str:
-    return [*[text.reason for text in texts if text.reason != _WHOLE], _WHOLE][0]
+    return [*[text.reason for text in texts if text.reason != WHOLE], WHOLE][0]
 
 
 def _listed(label: str, names: Iterable[str]) -> str:
@@ -292,11 +289,11 @@ def _prose_excerpt(stored: str, memory: Memory, frame: Frame) -> _Excerpt:
         return _to_the_letter(text, frame, mark_below=False, write=escape.prose)
     shown = passage_of(text, frame.query, int(_PROSE_COLUMNS * frame.passage_scale))
     if shown.is_whole:
-        return _Excerpt(text=escape.prose(text), reason=_WHOLE)
+        return _Excerpt(text=escape.prose(text), reason=WHOLE)
     fence = escape.open_fence(text.split("\n")[: shown.first_line])
-    body = "\n".join(part for part in (_GAP if shown.is_cut_before else "", fence, shown.text) if part)
+    body = "\n".join(part for part in (GAP if shown.is_cut_before else "", fence, shown.text) if part)
     mark = f"{frame.wording.cut} {escape.bracketed_id(memory.id)}"
-    return _Excerpt(text=f"{escape.prose(body)}\n{mark}", reason=_how_cut(shown))
+    return _Excerpt(text=f"{escape.prose(body)}\n{mark}", reason=how_cut(shown))
 
 
 def _code_excerpt(memory: Memory, frame: Frame) -> tuple[str, _Excerpt]:
@@ -312,13 +309,13 @@ def _code_excerpt(memory: Memory, frame: Frame) -> tuple[str, _Excerpt]:
     has_opening = shown.is_cut_before and columns(opening) <= _OPENING_COLUMNS
     parts = (
         opening if has_opening else "",
-        _GAP if shown.is_cut_before else "",
+        GAP if shown.is_cut_before else "",
         shown.text.strip("\n"),
         frame.wording.cut if shown.is_cut_behind else "",
     )
     text = write("\n".join(part for part in parts if part))
     place = f"{path}{_place(code, content, shown)}" if isinstance(code, CodeFragment) else path
-    return f"{place} {escape.bracketed_id(memory.id)}", _Excerpt(text=text, reason=_how_cut(shown))
+    return f"{place} {escape.bracketed_id(memory.id)}", _Excerpt(text=text, reason=how_cut(shown))
 
 
 def domain_texts(memory: Memory, detail: DomainKnowledge) -> list[str]:
@@ -344,15 +341,9 @@ def _place(code: CodeFragment, content: str, shown: Passage) -> str:
 def _to_the_letter(text: str, frame: Frame, *, mark_below: bool, write: Callable[[str], str]) -> _Excerpt:
     limit = frame.quotas.text_characters
     if len(text) <= limit:
-        return _Excerpt(text=write(text), reason=_WHOLE)
+        return _Excerpt(text=write(text), reason=WHOLE)
     mark = ("\n" if mark_below else "") + frame.wording.cut
     return _Excerpt(text=write(text[:limit] + mark), reason=f"cut at {limit} characters")
-
-
-def _how_cut(shown: Passage) -> str:
-    if shown.is_whole:
-        return _WHOLE
-    return _BEARING if shown.is_found else _BEGINNING
 
 
 _LAYOUTS: Final = (

@@ -14,6 +14,7 @@ from hummock.core.render import Tier
 from hummock.core.time_zone import wall_clock
 from hummock.render import escape
 from hummock.render.escape import shown_marks
+from hummock.render.excerpt import fitted
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block, read_memory
 from hummock.text.tokens import TokenCounter
 
@@ -47,12 +48,24 @@ def full_entry(item: Selected, frame: Frame) -> Block:
     memory = item.memory
     marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
     key = frame.wording.language, frame.counter, marks
-    return kept_block(memory, "full entry", key, lambda: _full_entry(memory, marks.strip(), frame.wording))
+    return kept_block(
+        memory, "full entry", key, lambda: Block(_entry(memory, _clean_body(memory, frame), marks, frame))
+    )
 
 
-def _full_entry(memory: Memory, marks: str, wording: Wording) -> Block:
-    body = escape.clean(body_of(memory, wording)).strip("\n")
-    title = memory.index.title
+def cut_entry(item: Selected, frame: Frame, room: int) -> Block:
+    """The memory between its tags with a passage of its body, so that it has at most `room` tokens if it can."""
+    memory = item.memory
+    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
+    return fitted(_clean_body(memory, frame), frame, room, lambda body: _entry(memory, body, marks, frame))
+
+
+def _clean_body(memory: Memory, frame: Frame) -> str:
+    return escape.clean(body_of(memory, frame.wording)).strip("\n")
+
+
+def _entry(memory: Memory, body: str, marks: str, frame: Frame) -> str:
+    title, wording = memory.index.title, frame.wording
     repeats = escape.one_line(body.partition("\n")[0]) in (title, f"{wording.question} {title}")
     attributes = {
         "id": memory.id,
@@ -64,9 +77,9 @@ def _full_entry(memory: Memory, marks: str, wording: Wording) -> Block:
     }
     written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
     if marks:
-        written += f' note="{marks}"'
+        written += f' note="{marks.strip()}"'
     quoted = escape.quoted(body, keeps_keys=escape.keeps_keys(memory))
-    return Block(f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n")
+    return f"<{escape.ENTRY}{written}>\n{quoted}\n</{escape.ENTRY}>\n\n"
 
 
 def least_tokens(memories: Sequence[Memory], counter: TokenCounter) -> list[int]:
@@ -144,6 +157,9 @@ LIST_BUDGET_TOKENS: Final = 2000
 _MEMORIES: Final = "Relevant Memories (for reference):\n"
 _FIRST_SECOND: Final = -62_135_510_400  # 0001-01-02
 _LAST_SECOND: Final = 253_402_214_399  # 9999-12-30
+BEST_SHARE: Final = 2 / 3
+"""Share of the room that a passage of the best memory takes, where there is none for all of it."""
+
 _COUNTED_ENTRIES: Final = 16
 _COUNTED_CHARACTERS: Final = 8192
 
@@ -152,8 +168,11 @@ _COUNTED_CHARACTERS: Final = 8192
 class _List:
     """Layout of a list.
 
-    `write` renders a memory as an entry, `number` the prefix of the entry. With `forces_first` the first entry is
-    listed at any cost.
+    Attributes:
+        write: Renders a memory as an entry.
+        number: The prefix of an entry.
+        cut: Renders a passage of the first memory within so many tokens, where there is no room for it; a form without
+            it is empty then.
     """
 
     opening: str
@@ -162,7 +181,7 @@ class _List:
     tier: Tier
     reason: str
     number: Callable[[int], str] = lambda _: ""
-    forces_first: bool = False
+    cut: Callable[[Selected, int], Block] | None = None
 
 
 def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
@@ -189,7 +208,7 @@ def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
         write=lambda item: _line(item, frame),
         tier=Tier.FULL,
         reason="in full: it fits",
-        forces_first=frame.force_best,
+        cut=(lambda item, room: _cut_line(item, frame, room)) if frame.force_best else None,
     )
     return _listed(selected, look, frame)
 
@@ -199,18 +218,25 @@ def _listed(selected: Sequence[Selected], look: _List, frame: Frame) -> Section:
     room = frame.budget_tokens - counter.count(look.opening) - counter.count(look.closing)
     entries: list[str] = []
     costs: list[int] = []
+    reason = look.reason
     for entry, cost in _counted(selected, look, counter):
-        if cost > room and (entries or not look.forces_first):
+        if cost > room and (entries or not look.cut):
             break
+        if cost > room and look.cut:
+            passage = look.cut(selected[0], int(room * BEST_SHARE))
+            entry, cost, reason = passage.text, passage.token_count, passage.reason
         entries.append(entry)
         costs.append(cost)
         room -= cost
     text = _assembled(entries, look)
     # A text can have more tokens than its parts.
-    while (token_count := counter.count(text)) > frame.budget_tokens and len(entries) > look.forces_first:
+    while (token_count := counter.count(text)) > frame.budget_tokens and len(entries) > bool(look.cut):
         entries.pop()
         text = _assembled(entries, look)
-    shown = [item.report(look.tier, cost, look.reason) for item, cost, _ in zip(selected, costs, entries, strict=False)]
+    reasons = [reason, *[look.reason] * len(entries[1:])]
+    shown = [
+        item.report(look.tier, cost, why) for item, cost, why, _ in zip(selected, costs, reasons, entries, strict=False)
+    ]
     return Section(
         text=text,
         token_count=token_count,
@@ -254,9 +280,19 @@ def _line(item: Selected, frame: Frame) -> Block:
     return kept_block(memory, "line", key, lambda: _written_line(memory, note, frame))
 
 
+def _cut_line(item: Selected, frame: Frame, room: int) -> Block:
+    memory, note = item.memory, f"({frame.wording.replaced}) " if item.is_replaced else ""
+    body = escape.clean(_named(memory, frame))
+    return fitted(body, frame, room, lambda text: _written(memory, note, text, frame))
+
+
 def _written_line(memory: Memory, note: str, frame: Frame) -> Block:
-    text = escape.listed(_named(memory, frame), keeps_keys=escape.keeps_keys(memory))
-    return Block(f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {note}{text}\n")
+    return Block(_written(memory, note, _named(memory, frame), frame))
+
+
+def _written(memory: Memory, note: str, body: str, frame: Frame) -> str:
+    text = escape.listed(body, keeps_keys=escape.keeps_keys(memory))
+    return f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {note}{text}\n"
 
 
 def with_ages(selected: Sequence[Selected], frame: Frame) -> tuple[Selected, ...]:

@@ -8,8 +8,10 @@ from typing import Final
 
 from hummock.core.render import Tier
 from hummock.render.listing import (
+    BEST_SHARE,
     CLOSING,
     INDEX_CLOSING,
+    cut_entry,
     full_entry,
     index_entry,
     index_opening_with_rule,
@@ -22,7 +24,8 @@ from hummock.render.section import Block, Frame, Section, Selected, count_blocks
 WATERFALL_BUDGET_TOKENS: Final = 2000
 
 _WRITTEN_AT_ONCE: Final = 16
-_BEST: Final = "best match: always in full"
+_BEST: Final = "best match"
+_IN_FULL: Final = "in full"
 _FITS: Final = "in full: it fits"
 _INDEX_FITS: Final = "index only: the body does not fit"
 
@@ -36,13 +39,15 @@ class _Placed:
     reason: str
     text: str
     token_count: int
+    is_whole: bool = False
 
 
 def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
     """Write the best memory in full and as much of the others as the budget has room for.
 
-    Each of the others is tried in full, then as an index entry; the first whose index entry does not fit is dropped
-    with all after it. The whole text counts. It exceeds the budget only if the best memory alone does, and is forced.
+    Of a best memory that does not fit a passage that bears on the query is shown. Each of the others is tried in full,
+    then as an index entry; the first whose index entry does not fit is dropped with all after it. The whole text
+    counts. It exceeds the budget only if the shortest passage of a forced best memory does.
 
     Args:
         selected: Best first, without duplicates.
@@ -61,7 +66,7 @@ def render_waterfall(selected: Sequence[Selected], frame: Frame) -> Section:
         token_count=token_count,
         over_budget=token_count > frame.budget_tokens,
         memories=(*(one.item.report(one.tier, one.token_count, one.reason) for one in in_text_order), *dropped),
-        tools=(read_memory(frame),) if any(one.tier is Tier.INDEX for one in placed) else (),
+        tools=() if all(one.is_whole for one in placed) else (read_memory(frame),),
     )
 
 
@@ -74,16 +79,25 @@ def _placed(selected: Sequence[Selected], frame: Frame) -> list[_Placed]:
     placed: list[_Placed] = []
     listed_count = 0
     for place, item in enumerate(selected):
-        forced = frame.force_best and not placed
-        if forced or entries.may_fit(place, room):
-            full = entries.written(place, room)
-            if forced or full.token_count <= room:
-                reason = _BEST if forced else _FITS
-                placed.append(
-                    _Placed(item=item, tier=Tier.FULL, reason=reason, text=full.text, token_count=full.token_count)
+        is_best = frame.force_best and not placed
+        full = entries.written(place, room) if entries.may_fit(place, room) else None
+        fits = full is not None and full.token_count <= room
+        if is_best and not fits:
+            full = cut_entry(item, frame, int(room * BEST_SHARE))
+        if full is not None and (fits or is_best):
+            reason = f"{_BEST}: {full.reason or _IN_FULL}" if is_best else _FITS
+            placed.append(
+                _Placed(
+                    item=item,
+                    tier=Tier.FULL,
+                    reason=reason,
+                    text=full.text,
+                    token_count=full.token_count,
+                    is_whole=fits,
                 )
-                room -= full.token_count
-                continue
+            )
+            room -= full.token_count
+            continue
         line = numbered(listed_count + 1) + index_entry(item, frame).text
         cost = counter.count(line)
         # All index entries share one frame, charged with the first.

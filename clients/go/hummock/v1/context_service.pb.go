@@ -34,7 +34,8 @@ const (
 	RenderForm_RENDER_FORM_UNSPECIFIED RenderForm = 0
 	// Markdown sections: project, domains, learning records, code fragments.
 	RenderForm_RENDER_FORM_CONTEXT RenderForm = 1
-	// The best memory in full, the others in full while they fit, then as index entries, then left out.
+	// The best memory in full, or the lines of it that bear on the query where it does not fit; the others in full while
+	// they fit, then as index entries, then left out.
 	RenderForm_RENDER_FORM_WATERFALL RenderForm = 2
 	// Titles, tags and summaries, and a tool that reads on. Nothing is in full but what was read.
 	RenderForm_RENDER_FORM_INDEX RenderForm = 3
@@ -1335,7 +1336,7 @@ type RenderedMemory struct {
 	Tier Tier `protobuf:"varint,3,opt,name=tier,proto3,enum=hummock.v1.Tier" json:"tier,omitempty"`
 	// Tokens that it takes in the text.
 	TokenCount uint32 `protobuf:"varint,4,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
-	// Why it has this tier, for people: "best match: always in full", "the budget is used up".
+	// Why it has this tier, for people: "best match: in full", "the budget is used up".
 	Reason string `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Its score in the recall; 0 when it was named by id.
 	Score float64 `protobuf:"fixed64,6,opt,name=score,proto3" json:"score,omitempty"`
@@ -1626,7 +1627,7 @@ type RenderResponse struct {
 	// The budget that was kept.
 	BudgetTokens uint32 `protobuf:"varint,3,opt,name=budget_tokens,json=budgetTokens,proto3" json:"budget_tokens,omitempty"`
 	// True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-	// there is none, the best one. CONTEXT and INDEX force nothing in but what was read.
+	// there is none, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
 	OverBudget bool `protobuf:"varint,4,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
 	// Every memory that was considered, in the order of the text.
 	Memories []*RenderedMemory `protobuf:"bytes,5,rep,name=memories,proto3" json:"memories,omitempty"`

@@ -37,7 +37,9 @@ class _RenderFormEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_RenderForm
     RENDER_FORM_CONTEXT: _RenderForm.ValueType  # 1
     """Markdown sections: project, domains, learning records, code fragments."""
     RENDER_FORM_WATERFALL: _RenderForm.ValueType  # 2
-    """The best memory in full, the others in full while they fit, then as index entries, then left out."""
+    """The best memory in full, or the lines of it that bear on the query where it does not fit; the others in full while
+    they fit, then as index entries, then left out.
+    """
     RENDER_FORM_INDEX: _RenderForm.ValueType  # 3
     """Titles, tags and summaries, and a tool that reads on. Nothing is in full but what was read."""
     RENDER_FORM_MEMORIES: _RenderForm.ValueType  # 4
@@ -53,7 +55,9 @@ RENDER_FORM_UNSPECIFIED: RenderForm.ValueType  # 0
 RENDER_FORM_CONTEXT: RenderForm.ValueType  # 1
 """Markdown sections: project, domains, learning records, code fragments."""
 RENDER_FORM_WATERFALL: RenderForm.ValueType  # 2
-"""The best memory in full, the others in full while they fit, then as index entries, then left out."""
+"""The best memory in full, or the lines of it that bear on the query where it does not fit; the others in full while
+they fit, then as index entries, then left out.
+"""
 RENDER_FORM_INDEX: RenderForm.ValueType  # 3
 """Titles, tags and summaries, and a tool that reads on. Nothing is in full but what was read."""
 RENDER_FORM_MEMORIES: RenderForm.ValueType  # 4
@@ -718,7 +722,7 @@ class RenderedMemory(_message.Message):
     token_count: _builtins.int
     """Tokens that it takes in the text."""
     reason: _builtins.str
-    """Why it has this tier, for people: "best match: always in full", "the budget is used up"."""
+    """Why it has this tier, for people: "best match: in full", "the budget is used up"."""
     score: _builtins.float
     """Its score in the recall; 0 when it was named by id."""
     trust: _builtins.float
@@ -862,7 +866,7 @@ class RenderResponse(_message.Message):
     """The budget that was kept."""
     over_budget: _builtins.bool
     """True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-    there is none, the best one. CONTEXT and INDEX force nothing in but what was read.
+    there is none, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
     """
     seq: _builtins.int
     """Writes accepted by the project when it was read."""

@@ -388,7 +388,7 @@ export type RenderedMemory = Message<"hummock.v1.RenderedMemory"> & {
   tokenCount: number;
 
   /**
-   * Why it has this tier, for people: "best match: always in full", "the budget is used up".
+   * Why it has this tier, for people: "best match: in full", "the budget is used up".
    *
    * @generated from field: string reason = 5;
    */
@@ -565,7 +565,7 @@ export type RenderResponse = Message<"hummock.v1.RenderResponse"> & {
 
   /**
    * True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-   * there is none, the best one. CONTEXT and INDEX force nothing in but what was read.
+   * there is none, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
    *
    * @generated from field: bool over_budget = 4;
    */
@@ -1584,7 +1584,8 @@ export enum RenderForm {
   CONTEXT = 1,
 
   /**
-   * The best memory in full, the others in full while they fit, then as index entries, then left out.
+   * The best memory in full, or the lines of it that bear on the query where it does not fit; the others in full while
+   * they fit, then as index entries, then left out.
    *
    * @generated from enum value: RENDER_FORM_WATERFALL = 2;
    */
