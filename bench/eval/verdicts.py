@@ -20,7 +20,7 @@ from bench.eval.sets import xquad
 from bench.eval.ways import RecallPath
 from bench.service import BenchFailed, say
 from hummock.core.errors import HummockError
-from hummock.recall.evidence import DOUBT, MOST_GAIN, MOST_LOSS
+from hummock.recall.evidence import DOUBT, DOUBT_OF_WRONG, MOST_GAIN, MOST_LOSS
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 
 VOICES = (1, 2, 3, 5, 10, 32)
@@ -50,7 +50,7 @@ def first_after(answer: Ranked, places: Iterable[int], factor: float) -> bool:
 
 def wrong(voices: int, most_loss: float) -> float:
     """The factor of so many voices that said WRONG."""
-    return 1 - most_loss * voices / (voices + DOUBT)
+    return 1 - most_loss * voices / (voices + DOUBT_OF_WRONG)
 
 
 def helpful(voices: int) -> float:

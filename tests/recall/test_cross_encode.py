@@ -32,7 +32,7 @@ def test_what_was_said_of_a_candidate_counts_for_its_score_as_well() -> None:
     rows = [Row(id="a", cosine=0.9, wrong=6), Row(id="b", cosine=0.8, helpful=30), Row(id="c", cosine=0.1)]
     read = cross_encoded(ranked(candidates(rows), plan(), features()), [0.9, 0.8, 0.7])
     assert read.memory_ids == ("b", "c", "a")
-    assert read.score.tolist() == pytest.approx([0.9 * (1 + 3 / 34), 0.7, 0.8 * 0.76])
+    assert read.score.tolist() == pytest.approx([0.9 * (1 + 3 / 34), 0.7, 0.8 * 0.7])
 
 
 def test_no_scores_leave_the_order() -> None:

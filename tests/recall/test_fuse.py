@@ -13,7 +13,7 @@ from msgspec import structs
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Decay, DecayMode, TimeInterval
-from hummock.recall.evidence import DOUBT, MOST_GAIN, MOST_LOSS, verdict_factors
+from hummock.recall.evidence import DOUBT, DOUBT_OF_WRONG, MOST_GAIN, MOST_LOSS, verdict_factors
 from hummock.recall.fuse import Fused
 from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
 
@@ -331,7 +331,7 @@ def test_verdicts_move_a_score_within_their_bounds_and_one_more_moves_it_its_way
     ]
     as_is, one_helpful, one_wrong = verdict_factors(candidates(rows)).tolist()
     assert 1 - MOST_LOSS <= one_wrong <= as_is <= one_helpful <= 1 + MOST_GAIN
-    assert as_is - one_wrong <= MOST_LOSS / (DOUBT + 1) + MOST_GAIN / (DOUBT + 1)
+    assert as_is - one_wrong <= MOST_LOSS / (DOUBT_OF_WRONG + 1) + MOST_GAIN / (DOUBT + 1)
 
 
 def test_wrong_does_not_take_a_candidate_out_nor_helpful_let_one_in() -> None:

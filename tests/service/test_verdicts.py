@@ -53,7 +53,7 @@ def test_voices_that_call_the_first_wrong_put_it_behind_the_second(service: Stub
     assert ask(service, island, QUERY).content_seq == after.content_seq
     wrong = hits(service, island)[first]
     assert (wrong.helpful_count, wrong.wrong_count) == (0, 6)
-    assert wrong.verdict == pytest.approx(1 - 0.4 * 6 / 10)
+    assert wrong.verdict == pytest.approx(1 - 0.4 * 6 / 8)
     assert (after.hits[0].verdict, after.hits[0].wrong_count) == (1, 0)
 
 
@@ -62,9 +62,9 @@ def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stu
     judge(service, island, WRONG, "early", session_id="a")
     judge(service, island, HELPFUL, "late", session_id="a")
     after = hits(service, island)
-    assert after["early"].verdict == pytest.approx(0.92)
+    assert after["early"].verdict == pytest.approx(1 - 0.4 / 3)
     assert after["late"].verdict == pytest.approx(1.02)
-    assert after["early"].score == pytest.approx(0.92 * before["early"].score, abs=1e-5)
+    assert after["early"].score == pytest.approx((1 - 0.4 / 3) * before["early"].score, abs=1e-5)
 
 
 def test_a_voice_has_one_verdict_on_a_memory_its_last(service: Stubs, island: str) -> None:
@@ -101,7 +101,7 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
     assert set(found) == before
     assert "bread" not in found
     assert found["early"].wrong_count == 32
-    assert found["early"].verdict == pytest.approx(1 - 0.4 * 32 / 36)
+    assert found["early"].verdict == pytest.approx(1 - 0.4 * 32 / 34)
     bread = next(hit for hit in ask(service, island, "who bakes rye bread").hits if hit.memory.id == "bread")
     assert bread.helpful_count == 32
     assert bread.verdict <= 1.1
@@ -131,12 +131,12 @@ def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: S
     judge(service, island, HELPFUL, "early", "late", session_id="d")
     said = explain(service, island, QUERY, "early")
     assert (said.numbers.helpful_count, said.numbers.wrong_count) == (1, 3)
-    assert said.numbers.verdict == pytest.approx(0.8625)
-    assert "3 of 4 verdicts said that it is wrong: × .86." in said.sentence
+    assert said.numbers.verdict == pytest.approx(1 + 0.1 / 8 - 0.4 * 3 / 6)
+    assert "3 of 4 verdicts said that it is wrong: × .81." in said.sentence
     assert "once that is corrected" in said.sentence
     assert "1 of 1 verdicts said that it was helpful: × 1.02." in explain(service, island, QUERY, "late").sentence
     assert "verdicts" not in explain(service, island, "rye bread", "bread").sentence
-    assert "4 条评价中有 3 条认为它有误：× .86" in explain(service, island, "island 渡轮", "early").sentence
+    assert "4 条评价中有 3 条认为它有误：× .81" in explain(service, island, "island 渡轮", "early").sentence
     lost = explain(service, island, QUERY, "early", top_k=1)
     assert lost.outcome == explain_pb2.EXPLAIN_OUTCOME_LOST
     assert "3 of 4 verdicts" in lost.sentence

@@ -81,7 +81,10 @@ MOST_GAIN = 0.1
 """Share of a score that HELPFUL adds in the end. Less than MOST_LOSS: use for one query says little about another."""
 
 DOUBT = 4.0
-"""Pseudo-count of neutral voices: one WRONG takes .08 of a score away, ten of them .29."""
+"""Pseudo-count of neutral voices beside those that said HELPFUL: one of them adds .02 to a score, ten .07."""
+
+DOUBT_OF_WRONG = 2.0
+"""The same beside those that said WRONG: one takes .13 of a score away, ten .33. Who says so has seen the answer."""
 
 
 def verdict_factors(found: Candidates) -> NDArray[np.float32]:
@@ -90,5 +93,8 @@ def verdict_factors(found: Candidates) -> NDArray[np.float32]:
     The smoothed shares of the HELPFUL and of the WRONG voices, each times its bound.
     """
     helpful, wrong = found.helpful.astype(np.float32), found.wrong.astype(np.float32)
-    factors: NDArray[np.float32] = 1 + (MOST_GAIN * helpful - MOST_LOSS * wrong) / (helpful + wrong + DOUBT)
+    voices = helpful + wrong
+    factors: NDArray[np.float32] = (
+        1 + MOST_GAIN * helpful / (voices + DOUBT) - MOST_LOSS * wrong / (voices + DOUBT_OF_WRONG)
+    )
     return factors.astype(np.float32)
