@@ -93,6 +93,15 @@ def test_the_wheel_brings_types_the_protos_of_clients_and_no_rules(built: Path) 
     assert not any(name.startswith(("tests/", "bench/", "clients/")) for name in names)
 
 
+def test_the_wheel_brings_what_setup_copies_to_agents(built: Path) -> None:
+    room = _ROOT / "clients/python/hummock_tools/setup"
+    files = [path for path in room.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}]
+    assert room / "plugin/.claude-plugin/plugin.json" in files
+    with wheel_of(built) as wheel:
+        for path in files:
+            assert wheel.read(f"hummock_tools/setup/{path.relative_to(room)}") == path.read_bytes()
+
+
 def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as packed:
