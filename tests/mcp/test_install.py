@@ -6,7 +6,7 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.cli import mcp
+from hummock_tools.cli import options
 from hummock_tools.setup import jsonc
 from hummock_tools.setup.agents import AGENTS
 from hummock_tools.setup.jsonc import NotReadable, read, with_item, with_value, without
@@ -78,7 +78,7 @@ def entry_in(path: Path, client: str) -> Any:
 
 
 def test_every_known_client_can_be_named() -> None:
-    assert get_args(mcp.ClientName) == tuple(AGENTS)
+    assert [*options.AgentName] == list(AGENTS)
 
 
 @pytest.mark.parametrize(

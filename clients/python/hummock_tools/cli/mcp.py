@@ -127,28 +127,12 @@ def _starting(target: str) -> Reach:
     return reach
 
 
-ClientName: TypeAlias = Literal[
-    "claude-code",
-    "codex",
-    "gemini",
-    "cursor",
-    "opencode",
-    "copilot",
-    "cline",
-    "junie",
-    "vscode",
-    "claude",
-    "windsurf",
-    "zed",
-]
-"""Agents with a known configuration format."""
-
 ScopeName: TypeAlias = Literal["user", "workspace"]
 """The owner of the file that is written."""
 
 
 def install(
-    client: Annotated[ClientName, Option("--client", help="Whose configuration to write.")],
+    client: Annotated[options.AgentName, Option("--client", help="Whose configuration to write.")],
     project: options.Project,
     index: Annotated[
         Path | None, Option("--index", metavar="DIR", help="Have the server follow this repository.")
@@ -161,11 +145,9 @@ def install(
 ) -> None:
     """Have a client start this server: shows what changes in which of its files, asks, and writes it."""
     with packages_of("mcp"):
-        import tomlkit  # noqa: F401 - asked for now, and not after a question
-    from hummock_tools.setup.agents import AGENTS, Machine
-    from hummock_tools.setup.config_files import Change, Unchangeable, edited, text_of
-    from hummock_tools.setup.edits import ServerEntry
-
+        from hummock_tools.setup.agents import AGENTS, Machine
+        from hummock_tools.setup.config_files import Change, Unchangeable, edited, text_of
+        from hummock_tools.setup.edits import ServerEntry
     chosen = AGENTS[client]
     file = chosen.file(scope, Path.cwd(), Machine(home=Path.home(), environ=os.environ, platform=sys.platform))
     if file is None:

@@ -97,6 +97,10 @@ class Agent:
         """The file with the servers of a scope; None where the program has none."""
         if scope == "workspace":
             return workspace / self.workspace_file if self.workspace_file else None
+        return self.servers_file(machine)
+
+    def servers_file(self, machine: Machine) -> Path:
+        """The user's file with the servers."""
         if machine.platform == "darwin" and self.mac_user_file:
             return machine.home / self.mac_user_file
         if self.other_user_file and (other := self.place(self.other_user_file, machine)).exists():

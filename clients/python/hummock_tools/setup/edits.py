@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from hummock_tools.setup import jsonc
+from hummock_tools.setup import jsonc, toml_table
 from hummock_tools.setup.agents import Agent, Hooks
 
 SERVER: Final = "hummock"
@@ -46,14 +45,15 @@ class ServerEntry:
     def add(self, text: str) -> str:
         """Keeps other keys that its user had put into the entry of before, such as `env`."""
         if self.is_toml:
-            return _with_toml(text, self.agent.servers, self.entry)
+            return toml_table.with_table(text, self.agent.servers, SERVER, self.entry)
         path = self._path(text)
-        return jsonc.with_value(text, path, _merged(_value_at(jsonc.read(text), path), self.entry))
+        known = _value_at(jsonc.read(text), path)
+        return jsonc.with_value(text, path, {**(known if isinstance(known, dict) else {}), **self.entry})
 
     def remove(self, text: str, before: str) -> str:
         """The table goes as well, if it is empty now and was not there before."""
         if self.is_toml:
-            return _with_toml(text, self.agent.servers, None)
+            return toml_table.without_table(text, self.agent.servers, SERVER)
         path = self._path(text)
         return _pruned(jsonc.without(text, path), path, before)
 
@@ -139,10 +139,6 @@ class WholeFile:
         return before if text == self.text else text
 
 
-def _merged(known: object, entry: Mapping[str, Any]) -> dict[str, Any]:
-    return {**(known if isinstance(known, dict) else {}), **entry}
-
-
 def _value_at(document: Mapping[str, Any], path: Sequence[str]) -> object:
     value: object = document
     for key in path:
@@ -178,39 +174,3 @@ def _marks(text: str) -> tuple[int, int]:
         raise jsonc.NotReadable(f"has not just one {_BEGIN} with one {_END} behind it; put that right by hand")
     end += len(_END)
     return start, end + (text[end : end + 1] == "\n")
-
-
-def _with_toml(before: str, table: str, entry: Mapping[str, Any] | None) -> str:
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    try:
-        known = tomllib.loads(before)
-        document = tomlkit.parse(before)
-    except (tomllib.TOMLDecodeError, TOMLKitError) as error:
-        raise jsonc.NotReadable(f"is not valid TOML: {error}") from error
-    servers = known.get(table, {})
-    if not isinstance(servers, dict):
-        raise jsonc.NotReadable(f"holds a {table} that is no table")
-    merged = None if entry is None else _merged(servers.get(SERVER), entry)
-    if servers.get(SERVER) == merged:
-        return before
-    wanted = {name: value for name, value in servers.items() if name != SERVER}
-    if merged is None:
-        del document[table][SERVER]
-    else:
-        wanted[SERVER] = merged
-        if table not in document:
-            document[table] = tomlkit.table(is_super_table=True)
-        if SERVER in servers:
-            document[table][SERVER].update(merged)
-        else:
-            document[table][SERVER] = merged
-    after = tomlkit.dumps(document)
-    if tomllib.loads(after).get(table, {}) != wanted or _others(after, table) != _others(before, table):
-        raise jsonc.NotReadable("has a form that cannot be changed safely; put the entry in by hand (--print shows it)")
-    return after
-
-
-def _others(text: str, table: str) -> dict[str, Any]:
-    return {name: value for name, value in tomllib.loads(text).items() if name != table}

@@ -162,6 +162,11 @@ class _Container(NamedTuple):
             added = f"\n{indent}{label}{_dumped(value, indent, unit)}"
             return self.text[: self.start + 1] + added + closing + self.text[self.end - 1 :]
         last = self.members[-1]
+        if "\n" not in self.text[self.start : self.end]:
+            comma = self._comma_behind(last)
+            at, added = (last.end, ", {}") if comma is None else (comma + 1, " {},")
+            said = f"{label}{json.dumps(value, ensure_ascii=False)}"
+            return self.text[:at] + added.replace("{}", said) + self.text[at:]
         indent = self._indent_of(last) or indent
         comma = self._comma_behind(last)
         at = comma + 1 if comma is not None else last.end
@@ -180,6 +185,8 @@ class _Container(NamedTuple):
         member = self.members[at]
         start = member.start - len(self._indent_of(member))
         start -= self.text[start - 1] == "\n"
+        while at and self.text[start - 1] in " \t":
+            start -= 1
         comma = self._comma_behind(member)
         if comma is not None:
             return self.text[:start] + self.text[comma + 1 :]
