@@ -303,11 +303,22 @@ def test_an_agent_that_hides_its_folder_needs_a_project(home: Path, name: str) -
     assert everything(home) == {}
 
 
-def test_without_the_hook_it_says_how_to_get_it(home: Path) -> None:
-    (home.parent / "my bin/hummock-hook").unlink()
-    answer = setup_json("--agent", "claude-code", "--yes")
+def test_without_the_binary_its_twin_is_wired_and_the_binary_replaces_it(home: Path) -> None:
+    binary = home.parent / "my bin/hummock-hook"
+    binary.rename(home / "elsewhere")
+    answer = setup_json("--agent", "codex", "--yes")
     assert "docs/hooks.md" in answer["notes"][0]
-    assert not (home / ".claude/settings.json").exists()
+
+    def command() -> list[str]:
+        (item,) = read(home / ".codex/hooks.json")["hooks"]["Stop"]
+        return shlex.split(item["hooks"][0]["command"])
+
+    assert command() == [sys.executable, "-P", "-m", "hummock_tools.hook"]
+    (home / "elsewhere").rename(binary)
+    assert setup_json("--agent", "codex", "--yes")["notes"] == []
+    assert command() == [str(binary)]
+    assert setup("--undo", "--yes").exit_code == 0
+    assert everything(home) == {}
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", None])

@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import os
 import stat
-from pathlib import Path
 
 LONGEST_NAME = 256
 """Characters."""
 
 
-def project_of(folder: Path) -> str:
+def project_of(folder: str | os.PathLike[str]) -> str:
     """The name of the repository that holds the folder, else the folder's own; empty for the root of the file system.
 
     A worktree has the name of its repository. At most 256 characters.
     """
-    root = Path(os.path.normpath(folder.absolute()))
-    for at in (root, *root.parents):
+    root = at = os.path.abspath(folder)
+    while True:
         try:
-            mode = (at / ".git").lstat().st_mode
-        except OSError:
+            mode = os.lstat(os.path.join(at, ".git")).st_mode
+        except (OSError, ValueError):
+            above = os.path.dirname(at)
+            if above == at:
+                break
+            at = above
             continue
         root = _repository_of(at) if stat.S_ISREG(mode) else at
         break
-    return os.fsencode(root.name).decode("utf-8", "replace").replace("\ufffd", "?")[:LONGEST_NAME]
+    name = os.path.basename(root)
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\ufffd", "?")[:LONGEST_NAME]
 
 
-def _repository_of(worktree: Path) -> Path:
+def _repository_of(worktree: str) -> str:
     """The repository of a worktree; the folder itself where its .git names none, as a submodule's does."""
     try:
-        with (worktree / ".git").open("rb") as file:
+        with open(os.path.join(worktree, ".git"), "rb") as file:
             text = file.read(4096).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return worktree
     before, is_worktree, _ = text.removeprefix("gitdir: ").partition("/.git/worktrees/")
     if not (text.startswith("gitdir: ") and is_worktree and before.startswith("/")):
         return worktree
-    return Path(before)
+    return before

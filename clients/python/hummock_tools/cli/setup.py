@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from hummock_tools.setup.plan import Start, Step
     from hummock_tools.setup.record import Record
 
-_NO_HOOK: Final = (
-    "hummock-hook is not on your PATH, so agents have the memory by its tools alone; "
-    "docs/hooks.md says how to build it, then run `hummock setup` again"
+_OVER_HTTP: Final = (
+    "hummock-hook is not on your PATH; its Python twin takes its place, some 30 ms slower. "
+    "It calls the service over HTTP: set http_port = 7422 there (pip install 'hummock[http]'). "
+    "docs/hooks.md says how to build the binary; run `hummock setup` again then"
 )
 
 
@@ -98,7 +99,7 @@ def _start(project: str, target: str) -> Start:
         shell="hummock" if shutil.which("hummock") else shlex.join(hummock),
         project=project,
         target="" if target == DEFAULT_TARGET else target,
-        hook=[hook] if hook else [],
+        hook=[hook] if hook else [sys.executable, "-P", "-m", "hummock_tools.hook"],
     )
 
 
@@ -112,8 +113,8 @@ def _setting_up(names: Sequence[str], machine: Machine, record: Record, start: S
         for name in names
         if start.server(AGENTS[name]) is None
     ]
-    if not start.hook and any(AGENTS[name].hooks for name in names):
-        notes.append(_NO_HOOK)
+    if len(start.hook) > 1 and any(AGENTS[name].hooks for name in names):
+        notes.append(_OVER_HTTP)
     return [setting_up(each, record) for each in planned_files(names, machine, start)], notes
 
 
@@ -123,7 +124,7 @@ def _undoing(machine: Machine, record: Record, start: Start) -> list[Step]:
     from hummock_tools.setup.agents import AGENTS
     from hummock_tools.setup.plan import planned_files, undoing
 
-    every_part = replace(start, project="any", hook=["any"])
+    every_part = replace(start, project="any")
     known = {each.path: each for each in planned_files(AGENTS, machine, every_part)}
     # The last one first: folders that were made for the first hold the others.
     return [undoing(path, known, record) for path in reversed(record.paths)]

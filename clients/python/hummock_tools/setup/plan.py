@@ -29,7 +29,7 @@ class Start:
         shell: The same as a shell of the user's finds it.
         project: The project for all repositories; empty for that of each.
         target: Where the service listens; empty for the default.
-        hook: The hook's command; empty if there is none on this machine.
+        hook: The hook's command.
     """
 
     hummock: Sequence[str]
@@ -45,10 +45,10 @@ class Start:
         return None if folder is None else [*self.hummock, "mcp", *folder, *target]
 
     def hook_line(self) -> str:
-        """The hook as a line of a shell; empty if there is none."""
+        """The hook as a line of a shell."""
         given = {"HUMMOCK_PROJECT": self.project, "HUMMOCK_TARGET": self.target}
         settings = [f"{name}={value}" for name, value in given.items() if value]
-        return shlex.join(["env", *settings, *self.hook] if settings and self.hook else self.hook)
+        return shlex.join(["env", *settings, *self.hook] if settings else self.hook)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def planned_files(names: Iterable[str], machine: Machine, start: Start) -> list[
             continue
         servers = agent.servers_file(machine)
         put(name, servers, ServerEntry(agent=agent, entry=agent.entry(command), is_toml=servers.suffix == ".toml"))
-        if agent.hooks and start.hook:
+        if agent.hooks:
             put(name, agent.place(agent.hooks.file, machine), HookItems(hooks=agent.hooks, command=start.hook_line()))
         if agent.rules_file:
             put(name, agent.place(agent.rules_file, machine), Section(rules=_text("rules.md")))
