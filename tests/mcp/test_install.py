@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
@@ -360,3 +360,20 @@ def test_any_document_keeps_all_that_is_not_ours(
     text = json.dumps(document, indent=indent, ensure_ascii=is_ascii)
     after = json.loads(with_value(text, PATH, ENTRY))
     assert after == {**document, "mcpServers": {**servers, "hummock": ENTRY}}
+
+
+@given(
+    st.dictionaries(st.text(), JSON_VALUES, max_size=3),
+    st.lists(JSON_VALUES, min_size=1, max_size=3),
+    st.sampled_from([None, 0, 2, "\t"]),
+    st.booleans(),
+)
+def test_what_goes_into_a_list_or_a_table_comes_out_to_the_byte(
+    others: dict[str, object], items: list[object], indent: int | str | None, is_last: bool
+) -> None:
+    ours = {"hooks": {"Stop": items}, "mcpServers": {"other": {}}}
+    text = json.dumps({**others, **ours} if is_last else {**ours, **others}, indent=indent, ensure_ascii=False)
+    assume({"hooks", "mcpServers"}.isdisjoint(others) and ITEM not in items)
+    inside = with_value(with_item(text, ("hooks", "Stop"), ITEM), PATH, ENTRY)
+    assert inside != text
+    assert without(without(inside, PATH), ("hooks", "Stop", len(items))) == text
