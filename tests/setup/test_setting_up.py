@@ -334,6 +334,32 @@ def test_nothing_is_written_unless_the_answer_is_yes(home: Path, answer: str | N
     assert server_in(home, "cursor") == [*SERVER, "--folder", "${workspaceFolder}"]
 
 
+def test_what_an_agent_writes_during_the_question_is_not_lost(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write(home / ".claude.json", '{"numStartups": 1}\n')
+
+    def confirm(question: str, otherwise: str) -> None:
+        write(file, '{"numStartups": 2}\n')
+
+    monkeypatch.setattr("hummock_tools.cli.setup.confirm", confirm)
+    done = setup("--agent", "claude-code")
+    assert done.exit_code == 1
+    assert f"{file} has changed in the meantime" in done.stderr
+    assert file.read_text(encoding="utf-8") == '{"numStartups": 2}\n'
+    assert setup("--agent", "claude-code", "--yes").exit_code == 0
+    assert setup("--undo", "--yes").exit_code == 0
+    assert everything(home) == {".claude.json": b'{"numStartups": 2}\n'}
+
+
+def test_a_new_command_in_an_edited_file_can_be_undone(home: Path) -> None:
+    file = write(home / ".cursor/mcp.json", JSON)
+    assert setup("--agent", "cursor", "--yes").exit_code == 0
+    write(file, file.read_text(encoding="utf-8").replace("dark", "light"))
+    assert setup("--agent", "cursor", "--project", "shop", "--yes").exit_code == 0
+    assert server_in(home, "cursor") == [*SERVER, "--project", "shop"]
+    assert setup("--undo", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == JSON.replace("dark", "light")
+
+
 def test_undo_is_for_all_agents() -> None:
     assert setup("--undo", "--agent", "cursor").exit_code == 2
 

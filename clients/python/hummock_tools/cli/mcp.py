@@ -158,9 +158,9 @@ def install(
         print_line(server.add("").rstrip("\n"))
         return note(f"belongs into {file}")
     try:
-        known = text_of(file) or ""
-        after = edited(file, known, [lambda text: server.remove(text, text) if remove else server.add(text)])
-        change = Change(path=file, before=known, after=after)
+        known = text_of(file)
+        after = edited(file, known or "", [lambda text: server.remove(text, text) if remove else server.add(text)])
+        change = Change(path=file, before=known, after=after if after or known is not None else None)
         if change.is_needed:
             _ask(change, yes=yes)
             change.write()

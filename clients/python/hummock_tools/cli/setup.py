@@ -63,26 +63,23 @@ def setup(
     except Unchangeable as error:
         raise CommandFailed(str(error)) from error
     names = list(agent or (name for name, each in AGENTS.items() if each.is_on(machine)))
-    start = _start(project, resolved_target(target))
-    notes: list[str] = []
-    if undo:
-        steps = _undoing(machine, record, start)
-    elif names:
-        steps, notes = _setting_up(names, machine, record, start)
-    else:
+    if not names and not undo:
         raise CommandFailed(f"no agent was found; --agent NAME writes for one all the same: {', '.join(AGENTS)}")
+    start = _start(project, resolved_target(target))
+    notes = [] if undo else _notes(names, start)
+    steps = _undoing(machine, record, start) if undo else _setting_up(names, machine, record, start)
     needed = [step for step in steps if step.change.is_needed]
     _show(steps, notes)
-    is_written = bool(needed) and not dry_run
-    if is_written and not yes:
+    if needed and not yes and not dry_run:
         confirm(f"Write {_count(needed)}?", "nothing was written; --yes writes without asking, --dry-run only shows")
     failed = [step for step in steps if step.problem and not step.is_theirs]
     if not dry_run:
         failed += _write([step for step in steps if step not in failed] if undo else needed, record, undo=undo)
+    is_written = not dry_run and any(step not in failed for step in needed)
     if as_json:
         print_line(json.dumps(_answer(names, steps, notes, is_written, undo), ensure_ascii=False, indent=2))
     else:
-        _tell(names, needed, record, is_written=is_written, undo=undo)
+        _tell(names, [step for step in needed if step not in failed], record, is_written=is_written, undo=undo)
     if failed:
         raise CommandFailed(f"{_count(failed)} left alone; see above")
 
@@ -103,9 +100,9 @@ def _start(project: str, target: str) -> Start:
     )
 
 
-def _setting_up(names: Sequence[str], machine: Machine, record: Record, start: Start) -> tuple[list[Step], list[str]]:
+def _notes(names: Sequence[str], start: Start) -> list[str]:
+    """What the user should know of agents that get less than others."""
     from hummock_tools.setup.agents import AGENTS
-    from hummock_tools.setup.plan import planned_files, setting_up
 
     notes = [
         f"{AGENTS[name].title} does not tell its servers which folder is open, and was left out; "
@@ -115,7 +112,13 @@ def _setting_up(names: Sequence[str], machine: Machine, record: Record, start: S
     ]
     if len(start.hook) > 1 and any(AGENTS[name].hooks for name in names):
         notes.append(_OVER_HTTP)
-    return [setting_up(each, record) for each in planned_files(names, machine, start)], notes
+    return notes
+
+
+def _setting_up(names: Sequence[str], machine: Machine, record: Record, start: Start) -> list[Step]:
+    from hummock_tools.setup.plan import planned_files, setting_up
+
+    return [setting_up(each, record) for each in planned_files(names, machine, start)]
 
 
 def _undoing(machine: Machine, record: Record, start: Start) -> list[Step]:

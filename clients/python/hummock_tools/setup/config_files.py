@@ -36,8 +36,14 @@ class Change:
         before, after = (self.before or "").splitlines(), (self.after or "").splitlines()
         return "\n".join(unified_diff(before, after, "as it is", "as it will be", lineterm=""))
 
+    def check(self) -> None:
+        """Raises: Unchangeable, if the file is not what it was: agents write their files whenever they like."""
+        if text_of(self.path) != self.before:
+            raise Unchangeable(f"{self.path} has changed in the meantime, and was not written; run this again")
+
     def write(self) -> None:
         """Replace the file atomically, keeping its mode, or remove it. Raises: Unchangeable."""
+        self.check()
         # Who keeps such files in a repository of their own links to them.
         path = self.path.resolve()
         try:

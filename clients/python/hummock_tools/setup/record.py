@@ -51,6 +51,7 @@ class Record:
 
     def write(self, change: Change, base: str | None) -> None:
         """Make a change, with what is needed to undo it stored before. Raises: Unchangeable."""
+        change.check()
         known = self._files.get(change.path)
         folders = known.folders if known else tuple(str(each) for each in change.path.parents if not each.exists())
         backup = f"{_digest(str(change.path))[:16]}-{change.path.name}" if base is not None else ""
