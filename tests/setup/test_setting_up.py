@@ -275,6 +275,14 @@ def test_hooks_of_the_users_own_wiring_are_left_as_they_are(home: Path) -> None:
     assert set(lists) == {"Stop", "SessionStart", "UserPromptSubmit"}
 
 
+def test_it_says_what_is_left_to_do(home: Path) -> None:
+    done = setup("--agent", "codex", "--agent", "opencode", "--yes")
+    codex, opencode = done.stdout.splitlines()[1:]
+    assert codex.startswith("Codex: start a new session; /mcp lists the server")
+    assert "trust the hooks in /hooks" in codex
+    assert opencode == "OpenCode: start a new session"
+
+
 def test_agents_are_found_by_their_folders_and_their_commands(home: Path) -> None:
     (home / ".gemini").mkdir()
     program = write(home.parent / "my bin/opencode", "#!/bin/sh\n")
@@ -308,6 +316,7 @@ def test_without_the_binary_its_twin_is_wired_and_the_binary_replaces_it(home: P
     binary.rename(home / "elsewhere")
     answer = setup_json("--agent", "codex", "--yes")
     assert "docs/hooks.md" in answer["notes"][0]
+    assert not answer["is_undone"]
 
     def command() -> list[str]:
         (item,) = read(home / ".codex/hooks.json")["hooks"]["Stop"]

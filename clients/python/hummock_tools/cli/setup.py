@@ -210,7 +210,9 @@ def _tell(names: Sequence[str], needed: Sequence[Step], record: Record, *, is_wr
     print_line(f"{_count(needed)} written; what was there before lies in {record.folder}")
     for name in names:
         if any(name in step.planned.agents for step in needed):
-            print_line(f"{AGENTS[name].title}: {AGENTS[name].next_step}")
+            hooks = AGENTS[name].hooks
+            steps = [AGENTS[name].next_step, hooks.next_step if hooks else ""]
+            print_line(f"{AGENTS[name].title}: {'; '.join(filter(None, steps))}")
 
 
 def _count(steps: Sequence[Step]) -> str:

@@ -30,12 +30,14 @@ class Hooks:
         events: The agent's names of the events.
         item: An item of such a list, with "hummock-hook" for the command.
         start: What a new file begins with.
+        next_step: What the user does then; empty if nothing.
     """
 
     file: str
     events: Sequence[str]
     item: Mapping[str, Any]
     start: Mapping[str, Any] = field(default_factory=dict)
+    next_step: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
