@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hummock_tools.setup.record import Record
 
 _OVER_HTTP: Final = (
-    "hummock-hook is not on your PATH; its Python twin takes its place, some 30 ms slower. "
+    "hummock-hook is not on your PATH; its Python twin takes its place, some 20 ms slower. "
     "It calls the service over HTTP: set http_port = 7422 there (pip install 'hummock[http]'). "
     "docs/hooks.md says how to build the binary; run `hummock setup` again then"
 )

@@ -9,7 +9,10 @@ import json
 import os
 import socket
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
+if TYPE_CHECKING:
+    from typing import Any
 
 _DEFAULT_PORT = 7422
 _LARGEST_REPLY = 16 << 20

@@ -6,12 +6,15 @@ import hashlib
 import os
 import time
 from contextlib import suppress
-from typing import Any
 
 from hummock_tools.hook.calls import CallFailed, Service
 from hummock_tools.hook.event import COMPACTING, PROMPTED, STARTED, SUBAGENT, Event
 from hummock_tools.hook.state import Record
 from hummock_tools.hook.transcript import LONGEST_SIDE, Turn, cut, hash_of, read_turns, with_end
+
+TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
+if TYPE_CHECKING:
+    from typing import Any
 
 # docs/hooks.md and clients/go/cmd/hummock-hook have the same numbers.
 _LIMITS_S = {PROMPTED: 0.13, STARTED: 2.0}

@@ -6,7 +6,10 @@ import hashlib
 import json
 import os
 import stat
-from typing import Any
+
+TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
+if TYPE_CHECKING:
+    from typing import Any
 
 LARGEST_TAIL = 16 << 20
 """Bytes of a transcript's end that are read. Turns that begin before it are left out."""
