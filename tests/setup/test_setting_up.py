@@ -283,6 +283,29 @@ def test_it_says_what_is_left_to_do(home: Path) -> None:
     assert opencode == "OpenCode: start a new session"
 
 
+@pytest.mark.parametrize(("name", "comment"), [("claude-code", "// mine\n"), ("codex", "# mine\n")])
+def test_an_entry_of_before_comes_back_into_an_edited_file(home: Path, name: str, comment: str) -> None:
+    words = ["mcp", "install", "--client", name, "--project", "shop", "--yes"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    file = home / AGENTS[name].user_file
+    before = read(file)
+    assert setup("--agent", name, "--yes").exit_code == 0
+    assert server_in(home, name) == SERVER
+    write(file, comment + file.read_text(encoding="utf-8"))
+    assert setup("--undo", "--yes").exit_code == 0
+    assert read(file) == before
+    assert file.read_text(encoding="utf-8").startswith(comment)
+
+
+def test_a_hook_of_the_users_own_stays_in_an_edited_file(home: Path) -> None:
+    item = {"hooks": [{"type": "command", "command": "hummock-hook", "timeout": 5}]}
+    file = write(home / ".codex/hooks.json", json.dumps({"hooks": {"Stop": [item]}}, indent=2))
+    assert setup("--agent", "codex", "--yes").exit_code == 0
+    write(file, file.read_text(encoding="utf-8") + "// mine\n")
+    assert setup("--undo", "--yes").exit_code == 0
+    assert file.read_text(encoding="utf-8") == json.dumps({"hooks": {"Stop": [item]}}, indent=2) + "// mine\n"
+
+
 def test_agents_are_found_by_their_folders_and_their_commands(home: Path) -> None:
     (home / ".gemini").mkdir()
     program = write(home.parent / "my bin/opencode", "#!/bin/sh\n")

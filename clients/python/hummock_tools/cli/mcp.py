@@ -159,7 +159,7 @@ def install(
         return note(f"belongs into {file}")
     try:
         known = text_of(file)
-        after = edited(file, known or "", [lambda text: server.remove(text, text) if remove else server.add(text)])
+        after = edited(file, known or "", [server.without if remove else server.add])
         change = Change(path=file, before=known, after=after if after or known is not None else None)
         if change.is_needed:
             _ask(change, yes=yes)

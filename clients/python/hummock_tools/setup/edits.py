@@ -51,11 +51,20 @@ class ServerEntry:
         return jsonc.with_value(text, path, {**(known if isinstance(known, dict) else {}), **self.entry})
 
     def remove(self, text: str, before: str) -> str:
-        """The table goes as well, if it is empty now and was not there before."""
+        """An entry of before comes back. The table goes as well, if it is empty now and was not there before."""
+        if self.is_toml:
+            return toml_table.with_table_of(self.without(text), self.agent.servers, SERVER, before)
+        path = self._path(text)
+        known = _value_at(jsonc.read(before), path)
+        if known is not None:
+            return jsonc.with_value(text, path, known)
+        return _pruned(self.without(text), path, before)
+
+    def without(self, text: str) -> str:
+        """The text without the entry; a table that held it alone stays. Raises: NotReadable."""
         if self.is_toml:
             return toml_table.without_table(text, self.agent.servers, SERVER)
-        path = self._path(text)
-        return _pruned(jsonc.without(text, path), path, before)
+        return jsonc.without(text, self._path(text))
 
     def _path(self, text: str) -> list[str]:
         older = jsonc.read(text).get(self.agent.older_servers)
@@ -85,9 +94,11 @@ class HookItems:
         return text
 
     def remove(self, text: str, before: str) -> str:
-        """Takes the program out of all lists."""
-        known = jsonc.read(text).get("hooks")
+        """Takes the program out of all lists but those that had it before."""
+        known, old = jsonc.read(text).get("hooks"), jsonc.read(before)
         for event in known if isinstance(known, dict) else ():
+            if any(map(_is_ours, _items(old, ["hooks", event]))):
+                continue
             ours = [at for at, each in enumerate(_items(jsonc.read(text), ["hooks", event])) if _is_ours(each)]
             for at in reversed(ours):
                 text = jsonc.without(text, ["hooks", event, at])

@@ -42,6 +42,12 @@ def without_table(text: str, parent: str, name: str) -> str:
     return _checked(text, parent, tables, _without_lines(text, parent, name), tomlkit.dumps(document))
 
 
+def with_table_of(text: str, parent: str, name: str, other: str) -> str:
+    """The text with the table that another text has, if it has one. Raises: NotReadable."""
+    known = _tables(other, parent).get(name)
+    return with_table(text, parent, name, known) if isinstance(known, dict) else text
+
+
 def _tables(text: str, parent: str) -> dict[str, Any]:
     try:
         tables = tomllib.loads(text).get(parent, {})
