@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import socket
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -59,7 +62,8 @@ RULES = "# Mine\n\nBe short."
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty home, whose user has no agent, and hummock-hook on the PATH."""
-    for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"):
+    moved = ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME")
+    for name in (*moved, "HUMMOCK_HTTP_PORT", "HUMMOCK_PROJECT", "CLAUDE_PROJECT_DIR"):
         monkeypatch.delenv(name, raising=False)
     hook = tmp_path / "my bin/hummock-hook"
     hook.parent.mkdir()
@@ -72,6 +76,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.chdir(tmp_path)
     return tmp_path / "home"
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def setup(*words: str, answer: str | None = None) -> Result:
@@ -345,10 +355,12 @@ def test_without_the_binary_its_twin_is_wired_and_the_binary_replaces_it(home: P
         (item,) = read(home / ".codex/hooks.json")["hooks"]["Stop"]
         return shlex.split(item["hooks"][0]["command"])
 
-    assert command() == [sys.executable, "-P", "-m", "hummock_tools.hook"]
+    over_http = ["env", "HUMMOCK_HTTP_PORT=7422"]
+    assert command() == [*over_http, sys.executable, "-P", "-m", "hummock_tools.hook"]
+    assert server_in(home, "codex") == [*over_http, *SERVER]
     (home / "elsewhere").rename(binary)
     assert setup_json("--agent", "codex", "--yes")["notes"] == []
-    assert command() == [str(binary)]
+    assert (command(), server_in(home, "codex")) == ([str(binary)], SERVER)
     assert setup("--undo", "--yes").exit_code == 0
     assert everything(home) == {}
 
@@ -446,3 +458,38 @@ async def test_a_session_starts_from_what_was_written(
     async with agent(command=command) as client:
         await client.call_tool("remember", {"text": "Indent with tabs, 用制表符缩进。"})
         assert "用制表符缩进" in str(await client.call_tool("search", {"query": "How do we indent, with tabs?"}))
+
+
+@pytest.mark.timed
+async def test_without_the_binary_an_agent_still_remembers_by_itself(
+    home: Path, agent: Agent, models_dir: Path, model: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Servers and hooks as written: the one starts the service, the other calls it over HTTP."""
+    (home.parent / "my bin/hummock-hook").unlink()
+    (home / "shop/.git").mkdir(parents=True)
+    service = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("HUMMOCK_HTTP_PORT", str(free_port()))
+    names = {"HUMMOCK_DATA": str(tmp_path / "data"), "HUMMOCK_MODELS": str(models_dir), "HUMMOCK_MODEL": model}
+    for name, value in {**names, "CLAUDE_PROJECT_DIR": str(home / "shop"), "PATH": os.defpath}.items():
+        monkeypatch.setenv(name, value)
+    assert setup("--agent", "claude-code", "--target", service, "--yes").exit_code == 0
+    monkeypatch.delenv("HUMMOCK_HTTP_PORT")
+    (item,) = read(home / ".claude/settings.json")["hooks"]["UserPromptSubmit"]
+    hook = shlex.split(item["hooks"][0]["command"])
+    sent = {"session_id": "s", "cwd": str(home / "shop"), "transcript_path": None}
+
+    def fire(name: str, **fields: str) -> str:
+        event = json.dumps({"hook_event_name": name, **sent, **fields})
+        done = subprocess.run(hook, input=event, capture_output=True, text=True, timeout=60, check=True)
+        return done.stdout
+
+    command = ("/usr/bin/env", "-u", "HUMMOCK_PROJECT", *server_in(home, "claude-code"))
+    try:
+        async with agent(command=command) as client:
+            await client.call_tool("remember", {"text": "Indent with tabs, 用制表符缩进。"})
+            fire("SessionStart", source="startup")
+            given = [fire("UserPromptSubmit", prompt="How do we indent, with tabs?") for _ in range(30)]
+        # On busy cores an answer may be late. It is given once.
+        assert sum("\\u7528\\u5236" in each for each in given) == 1
+    finally:
+        CliRunner().invoke(app, ["stop", "--data", str(tmp_path / "data")])

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from hummock_tools.setup.plan import Start, Step
     from hummock_tools.setup.record import Record
 
+_HTTP_PORT: Final = "7422"
 _OVER_HTTP: Final = (
-    "hummock-hook is not on your PATH; its Python twin takes its place, some 20 ms slower. "
-    "It calls the service over HTTP: set http_port = 7422 there (pip install 'hummock[http]'). "
+    "hummock-hook is not on your PATH; its Python twin takes its place, some 20 ms slower, "
+    "and calls the service over HTTP. "
+    "A service that an agent starts answers that; start one of your own with `hummock serve --http {port}`. "
     "docs/hooks.md says how to build the binary; run `hummock setup` again then"
 )
 
@@ -97,6 +99,7 @@ def _start(project: str, target: str) -> Start:
         project=project,
         target="" if target == DEFAULT_TARGET else target,
         hook=[hook] if hook else [sys.executable, "-P", "-m", "hummock_tools.hook"],
+        http_port="" if hook else os.environ.get("HUMMOCK_HTTP_PORT") or _HTTP_PORT,
     )
 
 
@@ -110,8 +113,8 @@ def _notes(names: Sequence[str], start: Start) -> list[str]:
         for name in names
         if start.server(AGENTS[name]) is None
     ]
-    if len(start.hook) > 1 and any(AGENTS[name].hooks for name in names):
-        notes.append(_OVER_HTTP)
+    if start.http_port and any(AGENTS[name].hooks for name in names):
+        notes.append(_OVER_HTTP.format(port=start.http_port))
     return notes
 
 

@@ -30,6 +30,8 @@ class Start:
         project: The project for all repositories; empty for that of each.
         target: Where the service listens; empty for the default.
         hook: The hook's command.
+        http_port: Where the hook calls the service over HTTP, so that a service which a server starts answers there;
+            empty if the hook speaks gRPC.
     """
 
     hummock: Sequence[str]
@@ -37,16 +39,18 @@ class Start:
     project: str
     target: str
     hook: Sequence[str]
+    http_port: str
 
     def server(self, agent: Agent) -> list[str] | None:
         """The command of an agent's server; None where only a named project would do."""
         folder = ["--project", self.project] if self.project else agent.folder_arguments()
         target = ["--target", self.target] if self.target else []
-        return None if folder is None else [*self.hummock, "mcp", *folder, *target]
+        over_http = ["env", f"HUMMOCK_HTTP_PORT={self.http_port}"] if self.http_port else []
+        return None if folder is None else [*over_http, *self.hummock, "mcp", *folder, *target]
 
     def hook_line(self) -> str:
         """The hook as a line of a shell."""
-        given = {"HUMMOCK_PROJECT": self.project, "HUMMOCK_TARGET": self.target}
+        given = {"HUMMOCK_PROJECT": self.project, "HUMMOCK_TARGET": self.target, "HUMMOCK_HTTP_PORT": self.http_port}
         settings = [f"{name}={value}" for name, value in given.items() if value]
         return shlex.join(["env", *settings, *self.hook] if settings else self.hook)
 
