@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 CONTRACT = "proto/hummock/v1"
 
 _FOLDERS = ("docs", "bench", "clients", "proto", "tests/conformance")
-_LEFT_OUT = {"node_modules", "target", "build", "dist", "README.md"}
+_LEFT_OUT = {"node_modules", "target", "build", "dist", "setup", "README.md"}
 _CHINESE = "docs/zh/"
 _HISTORY = "bench/results/"
 _NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"

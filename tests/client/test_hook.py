@@ -1,11 +1,13 @@
-"""The hook of coding agents: its program, built and started as an agent starts it, over a real service."""
+"""The hook of coding agents: the binary and its Python twin, started as an agent starts them, over a real service."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -99,9 +101,24 @@ class Agent:
         return json.dumps({"type": role, **said})
 
 
-@pytest.fixture(scope="module")
-def program(go: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(autouse=True)
+def http_port(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A free port on which services of a test answer over HTTP, and the Python hook calls them."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = int(free.getsockname()[1])
+    monkeypatch.setenv("HUMMOCK_HTTP_PORT", str(port))
+    return port
+
+
+@pytest.fixture(scope="module", params=["go", "python"])
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     built = tmp_path_factory.mktemp("hook") / "hummock-hook"
+    if request.param == "python":
+        built.write_text(f'#!/bin/sh\nexec "{sys.executable}" -P -m hummock_tools.hook\n', encoding="utf-8")
+        built.chmod(0o755)
+        return built
+    go = request.getfixturevalue("go")
     command = [go, "build", "-trimpath", "-ldflags=-s -w", "-o", str(built), "./cmd/hummock-hook"]
     env = {**os.environ, "CGO_ENABLED": "0"}
     run = subprocess.run(command, cwd=_MODULE, env=env, capture_output=True, text=True, timeout=_BUILD_LIMIT_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -91,6 +92,29 @@ def test_the_wheel_brings_types_the_protos_of_clients_and_no_rules(built: Path) 
     assert "hummock_client/py.typed" in names
     assert "hummock_client/proto/hummock/v1/context_service.proto" in protos
     assert not any(name.startswith(("tests/", "bench/", "clients/")) for name in names)
+
+
+def test_the_wheel_brings_what_setup_copies_to_agents(built: Path) -> None:
+    room = _ROOT / "clients/python/hummock_tools/setup"
+    files = [path for path in room.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}]
+    assert room / "plugin/.claude-plugin/plugin.json" in files
+    with wheel_of(built) as wheel:
+        for path in files:
+            assert wheel.read(f"hummock_tools/setup/{path.relative_to(room)}") == path.read_bytes()
+
+
+def test_the_wheel_alone_sets_agents_up(built: Path, tmp_path: Path) -> None:
+    with wheel_of(built) as wheel:
+        wheel.extractall(tmp_path / "wheel")  # noqa: S202 # made by this test
+    words = ["hummock", "setup", "--agent", "claude-code", "--agent", "codex", "--yes"]
+    program = f"import sys; sys.path.insert(0, {str(tmp_path / 'wheel')!r}); sys.argv = {words!r}\n"
+    program += "from hummock.cli.main import main; main()"
+    environ = {"HOME": str(tmp_path / "home"), "PATH": os.defpath}
+    command = [sys.executable, "-P", "-c", program]
+    run = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "home/.claude/skills/hummock/SKILL.md").is_file()
+    assert "hummock" in (tmp_path / "home/.codex/config.toml").read_text(encoding="utf-8")
 
 
 def test_the_source_distribution_builds_the_same_wheel(built: Path, tmp_path: Path) -> None:

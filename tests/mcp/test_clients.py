@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.mcp.config_files import CLIENTS
+from hummock_tools.setup.agents import AGENTS
 from tests.mcp.conftest import HELLO, Agent
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -39,17 +39,18 @@ def entry_of(client: str, text: str) -> dict[str, Any]:
         (servers,) = tomllib.loads(text).values()
     else:
         ((name, servers),) = json.loads(text).items()
-        assert name == {"vscode": "servers", "zed": "context_servers"}.get(client, "mcpServers")
+        assert name == {"vscode": "servers", "zed": "context_servers", "opencode": "mcp"}.get(client, "mcpServers")
+        servers = servers["servers"] if client == "opencode" else servers
     assert list(servers) == ["hummock"]
     entry = servers["hummock"]
     assert isinstance(entry, dict)
     return entry
 
 
-@pytest.mark.parametrize("client", list(CLIENTS))
+@pytest.mark.parametrize("client", list(AGENTS))
 def test_the_snippet_starts_the_server(client: str) -> None:
     entry = entry_of(client, printed(client))
-    assert [entry["command"], *entry["args"]] == COMMAND
+    assert (entry["command"] if client == "opencode" else [entry["command"], *entry["args"]]) == COMMAND
     # VS Code passes over entries without a type in silence.
     assert "type" in entry or client != "vscode"
 
@@ -73,11 +74,30 @@ async def test_an_agent_that_obeys_the_snippet_gets_the_tools(agent: Agent, targ
         assert not bool((await client.call_tool("search", {"query": "a"})).is_error)
 
 
-def test_without_a_project_the_server_says_how_to_name_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HUMMOCK_PROJECT", raising=False)
-    done = CliRunner().invoke(app, ["mcp"])
+@pytest.mark.parametrize("folder", [None, "/", "absent", "${workspaceFolder}"])
+def test_outside_of_a_folder_the_server_says_how_to_name_a_project(
+    folder: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HUMMOCK_PROJECT", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["mcp", *(("--folder", folder) if folder else ())])
     assert done.exit_code == 2
     assert "HUMMOCK_PROJECT" in done.stderr
+
+
+async def test_without_a_project_the_server_works_on_that_of_the_repository(
+    agent: Agent, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "shop/.git").mkdir(parents=True)
+    (tmp_path / "shop/src").mkdir()
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(tmp_path / "shop/src"))
+    command = [*COMMAND[:-2], "--no-serve", "--target", target]
+    async with agent(command=("env", "-u", "HUMMOCK_PROJECT", *command)) as client:
+        await client.call_tool("remember", {"text": "Indent with tabs, 用制表符缩进。"})
+    async with agent(command=(*command, "--project", "shop")) as client:
+        assert "用制表符缩进" in str(await client.call_tool("search", {"query": "How do we indent, with tabs?"}))
 
 
 def test_a_target_that_is_none_is_refused_at_once() -> None:

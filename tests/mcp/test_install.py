@@ -6,19 +6,19 @@ import json
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.cli import mcp
-from hummock_tools.mcp import jsonc
-from hummock_tools.mcp.config_files import CLIENTS
-from hummock_tools.mcp.jsonc import NotReadable, read, with_entry, without_entry
+from hummock_tools.cli import options
+from hummock_tools.setup import jsonc
+from hummock_tools.setup.agents import AGENTS
+from hummock_tools.setup.jsonc import NotReadable, read, with_item, with_value, without
 
 pytestmark = pytest.mark.long
 
@@ -48,7 +48,7 @@ theme = "dark"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("XDG_CONFIG_HOME", "CODEX_HOME"):
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "COPILOT_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HUMMOCK_TARGET", DEFAULT_TARGET)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -72,11 +72,13 @@ def write(path: Path, text: str) -> Path:
 def entry_in(path: Path, client: str) -> Any:
     text = path.read_text(encoding="utf-8")
     document = tomllib.loads(text) if path.suffix == ".toml" else json.loads(text)
-    return document[CLIENTS[client].servers]["hummock"]
+    for key in AGENTS[client].servers.split("."):
+        document = document[key]
+    return document["hummock"]
 
 
 def test_every_known_client_can_be_named() -> None:
-    assert get_args(mcp.ClientName) == tuple(CLIENTS)
+    assert [*options.AgentName] == list(AGENTS)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,9 @@ def test_every_known_client_can_be_named() -> None:
         ("cursor", ".cursor/mcp.json"), ("vscode", ".config/Code/User/mcp.json"),
         ("claude", ".config/Claude/claude_desktop_config.json"), ("claude-code", ".claude.json"),
         ("codex", ".codex/config.toml"), ("windsurf", ".codeium/windsurf/mcp_config.json"),
-        ("zed", ".config/zed/settings.json"),
+        ("zed", ".config/zed/settings.json"), ("gemini", ".gemini/settings.json"),
+        ("copilot", ".copilot/mcp-config.json"), ("cline", ".cline/data/settings/cline_mcp_settings.json"),
+        ("junie", ".junie/mcp/mcp.json"),
     ],
 )  # fmt: skip
 def test_the_users_file_starts_the_server_by_whole_paths(home: Path, client: str, file: str) -> None:
@@ -115,7 +119,7 @@ def test_a_shared_file_names_nothing_of_this_machine(client: str, file: str, fol
 @pytest.mark.parametrize(
     ("client", "folder", "said"),
     [
-        *((client, ".", "has no file that a folder shares") for client in ("claude", "windsurf", "zed")),
+        *((client, ".", "has no file that a folder shares") for client in ("claude", "windsurf", "zed", "cline")),
         ("cursor", "..", "lies outside"),
     ],
 )
@@ -139,9 +143,32 @@ def test_the_files_of_a_mac_lie_in_its_library(home: Path, monkeypatch: pytest.M
 def test_the_environment_moves_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("CODEX_HOME", str(tmp_path / "codex"))
-    assert install("zed", "--yes").exit_code == install("codex", "--yes").exit_code == 0
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
+    monkeypatch.setenv("COPILOT_HOME", str(tmp_path / "copilot"))
+    assert [install(client, "--yes").exit_code for client in ("zed", "codex", "claude-code", "copilot")] == [0] * 4
     assert (tmp_path / "config/zed/settings.json").exists()
     assert (tmp_path / "codex/config.toml").exists()
+    assert (tmp_path / "claude/.claude.json").exists()
+    assert (tmp_path / "copilot/mcp-config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "path"),
+    [
+        ("opencode.json", "", ["mcp", "servers"]),
+        ("opencode.jsonc", '{"mcp": {"servers": {"other": {"type": "local"}}}, /* mine */}', ["mcp", "servers"]),
+        ("opencode.json", '{"mcp": {"other": {"type": "local", "command": ["o"]}}}', ["mcp"]),
+    ],
+    ids=["new", "version-2", "version-1"],
+)
+def test_opencode_has_servers_where_its_file_has_others(home: Path, name: str, text: str, path: list[str]) -> None:
+    file = write(home / ".config/opencode" / name, text)
+    assert install("opencode", "--yes").exit_code == 0
+    servers = jsonc.read(file.read_text(encoding="utf-8"))
+    for key in path:
+        servers = servers[key]
+    assert servers["hummock"] == {"type": "local", "command": USER_COMMAND}
+    assert ("/* mine */" in file.read_text(encoding="utf-8")) == ("/* mine */" in text)
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", None])
@@ -253,6 +280,7 @@ def test_removing_what_is_not_there_changes_nothing(home: Path) -> None:
     assert not home.exists()
 
 
+PATH = ("mcpServers", "hummock")
 ENTRY = {"command": "x", "args": ["a, b", "}"]}
 TEXTS = [
     "", "{}", "{ }\n", '{"a": 1}', '{\n  "a": 1\n}\n', '{\n\t"a": 1, // note\n}\n', "{\n  // only\n}",
@@ -265,25 +293,51 @@ TEXTS = [
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_an_entry_goes_in_once_and_out_again(text: str) -> None:
-    after = with_entry(text, "mcpServers", "hummock", ENTRY)
+    after = with_value(text, PATH, ENTRY)
     known = read(text)
     assert read(after) == {**known, "mcpServers": {**known.get("mcpServers", {}), "hummock": ENTRY}}
-    assert (with_entry(after, "mcpServers", "hummock", ENTRY), after.count("//")) == (after, text.count("//"))
-    removed = read(without_entry(after, "mcpServers", "hummock"))
+    assert (with_value(after, PATH, ENTRY), after.count("//")) == (after, text.count("//"))
+    removed = read(without(after, PATH))
     assert removed == {**known, "mcpServers": known.get("mcpServers", {})}
 
 
 def test_an_entry_of_before_is_replaced_where_it_stands() -> None:
     text = '{\n  "mcpServers": {\n    "hummock": {"command": "old"}, // ours\n    "b": {},\n  },\n}\n'
-    after = with_entry(text, "mcpServers", "hummock", ENTRY)
+    after = with_value(text, PATH, ENTRY)
     assert list(read(after)["mcpServers"]) == ["hummock", "b"]
     assert "}, // ours\n" in after
+
+
+ITEM = {"hooks": [{"command": "x"}]}
+LISTS = [
+    "", "{}", '{"hooks": {}}', '{"hooks": null}', '{"hooks": {"Stop": []}}',
+    '{\n  "hooks": {\n    "Stop": null\n  }\n}\n',
+    '{\n  "hooks": {\n    "Stop": [\n      {"a": 1}, // mine\n    ],\n  },\n}\n',
+    '{"hooks": {"Stop": [1, [2], "//,]"]}}',
+    '{\n\t"hooks": {\n\t\t"Stop": [\n\t\t\t// none\n\t\t]\n\t}\n}\n',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_an_item_goes_behind_the_others_once_and_out_again(text: str) -> None:
+    path = ("hooks", "Stop")
+    known = ((read(text).get("hooks") or {}).get("Stop")) or []
+    after = with_item(text, path, ITEM)
+    assert read(after) == {"hooks": {"Stop": [*known, ITEM]}}
+    assert (with_item(after, path, ITEM), after.count("//")) == (after, text.count("//"))
+    assert read(without(after, (*path, len(known)))) == {"hooks": {"Stop": known}}
+
+
+@pytest.mark.parametrize("text", ['{"hooks": []}', '{"hooks": {"Stop": {}}}', '{"hooks": {"Stop": 1}}', "{"])
+def test_what_is_no_list_takes_no_item(text: str) -> None:
+    with pytest.raises(NotReadable):
+        with_item(text, ("hooks", "Stop"), ITEM)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "1", '{"a" 1}', '{"mcpServers": {"a": 1, "hummock": 1, "hummock": 2}}'])
 def test_what_is_no_object_or_says_a_thing_twice_is_refused(text: str) -> None:
     with pytest.raises(NotReadable):
-        with_entry(text, "mcpServers", "hummock", ENTRY)
+        with_value(text, PATH, ENTRY)
 
 
 JSON_VALUES = st.recursive(
@@ -304,5 +358,22 @@ def test_any_document_keeps_all_that_is_not_ours(
 ) -> None:
     document = {**others, "mcpServers": servers}
     text = json.dumps(document, indent=indent, ensure_ascii=is_ascii)
-    after = json.loads(with_entry(text, "mcpServers", "hummock", ENTRY))
+    after = json.loads(with_value(text, PATH, ENTRY))
     assert after == {**document, "mcpServers": {**servers, "hummock": ENTRY}}
+
+
+@given(
+    st.dictionaries(st.text(), JSON_VALUES, max_size=3),
+    st.lists(JSON_VALUES, min_size=1, max_size=3),
+    st.sampled_from([None, 0, 2, "\t"]),
+    st.booleans(),
+)
+def test_what_goes_into_a_list_or_a_table_comes_out_to_the_byte(
+    others: dict[str, object], items: list[object], indent: int | str | None, is_last: bool
+) -> None:
+    ours = {"hooks": {"Stop": items}, "mcpServers": {"other": {}}}
+    text = json.dumps({**others, **ours} if is_last else {**ours, **others}, indent=indent, ensure_ascii=False)
+    assume({"hooks", "mcpServers"}.isdisjoint(others) and ITEM not in items)
+    inside = with_value(with_item(text, ("hooks", "Stop"), ITEM), PATH, ENTRY)
+    assert inside != text
+    assert without(without(inside, PATH), ("hooks", "Stop", len(items))) == text

@@ -43,7 +43,7 @@ from hummock_tools.indexing.fragment import SourceFile
 from hummock_tools.indexing.markdown import domain_entries
 from hummock_tools.indexing.project_info import Manifests
 from hummock_tools.indexing.skips import Rules
-from hummock_tools.mcp import jsonc
+from hummock_tools.setup import jsonc
 from tests.growth import Shape, grows_with_its_length_alone, shapes
 
 pytestmark = pytest.mark.long
@@ -74,7 +74,7 @@ def each_json(text: str) -> list[object]:
 
 def as_json(text: str) -> object:
     try:
-        return jsonc.with_entry('{"a": 1, ' + text, "servers", "hummock", {"command": "hummock"})
+        return jsonc.with_value('{"a": 1, ' + text, ("servers", "hummock"), {"command": "hummock"})
     except (jsonc.NotReadable, ValueError, LookupError):
         return None
 

@@ -29,6 +29,7 @@ from hummock_tools.cli.learn import learn
 from hummock_tools.cli.output import print_line, printable
 from hummock_tools.cli.projects import status
 from hummock_tools.cli.recall import explain, feedback, recall, render, search
+from hummock_tools.cli.setup import setup
 from hummock_tools.cli.transfer import export, import_file
 
 _OUTPUT_FAILURES: Final = frozenset({errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
@@ -71,6 +72,7 @@ for command in (
     status,
     console,
     demo,
+    setup,
     warm,
     restore,
     fsck,

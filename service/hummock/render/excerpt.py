@@ -19,7 +19,7 @@ _COLUMNS_A_TOKEN: Final = 4
 """At most, so that the first excerpt tried is long enough."""
 
 _LESS: Final = 0.9
-"""Of an excerpt with too many tokens the next one has at most this share."""
+"""Largest share of a width with too many tokens that is tried next."""
 
 
 def how_cut(shown: Passage) -> str:

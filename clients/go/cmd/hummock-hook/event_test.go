@@ -1,81 +1,97 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
 
+// cases are those that the Python twin of this program is tested with as well (tests/hook).
+type cases struct {
+	Events, Refused []struct {
+		Case, Sent string
+		Want       map[string]string
+	}
+	Replies []struct {
+		Name string
+		Want map[string]any
+	}
+	Transcripts []struct {
+		Case  string
+		Lines []string
+		Want  []said
+	}
+	Turns []struct {
+		Case   string
+		Lines  []string
+		Given  json.RawMessage
+		Record record
+		Want   []said
+	}
+}
+
+// said is a turn in cases.json.
+type said struct{ ID, User, Agent string }
+
+func allCases(t *testing.T) cases {
+	t.Helper()
+	text, err := os.ReadFile("testdata/cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all cases
+	if err := json.Unmarshal(text, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// fieldsOf are those of an event that say something, as cases.json names them.
+func fieldsOf(given event) map[string]string {
+	fields := map[string]string{
+		"kind": given.kind.String(), "name": given.name, "session": given.session, "folder": given.folder,
+		"turn": given.turn, "prompt": given.prompt, "answer": given.answer, "source": given.source,
+		"transcript": given.transcript, "subagent": given.subagent, "subagent_type": given.subagentType,
+	}
+	maps.DeleteFunc(fields, func(_, value string) bool { return value == "" })
+	return fields
+}
+
 func TestAnEventIsReadWhateverTheAgentCallsItsFields(t *testing.T) {
-	for name, each := range map[string]struct {
-		sent string
-		want event
-	}{
-		"Claude Code, a prompt": {
-			`{"hook_event_name":"UserPromptSubmit","session_id":"s","cwd":"/r","transcript_path":"/t","prompt":" 还款日? "}`,
-			event{kind: prompted, name: "UserPromptSubmit", session: "s", folder: "/r", transcript: "/t", prompt: "还款日?"},
-		},
-		"Claude Code, a start": {
-			`{"hook_event_name":"SessionStart","session_id":"s","source":"compact"}`,
-			event{kind: started, name: "SessionStart", session: "s", source: "compact"},
-		},
-		"Claude Code, a subagent": {
-			`{"hook_event_name":"SubagentStop","session_id":"s","transcript_path":"/t","agent_id":"a","agent_type":"Explore",
-			"agent_transcript_path":"/a","last_assistant_message":"found"}`,
-			event{
-				kind: subagentDone, name: "SubagentStop", session: "s", transcript: "/a", subagent: "a",
-				subagentType: "Explore", answer: "found",
-			},
-		},
-		"Codex, an answer": {
-			`{"hook_event_name":"Stop","session_id":"s","turn_id":"t","transcript_path":null,"last_assistant_message":"done"}`,
-			event{kind: answered, name: "Stop", session: "s", turn: "t", answer: "done"},
-		},
-		"Gemini CLI, an answer": {
-			`{"hook_event_name":"AfterAgent","session_id":"s","prompt":"p","prompt_response":"r"}`,
-			event{kind: answered, name: "AfterAgent", session: "s", prompt: "p", answer: "r"},
-		},
-		"Cursor, an answer": {
-			`{"hook_event_name":"afterAgentResponse","conversation_id":"c","generation_id":"g","workspace_roots":["/w"],"text":"r"}`,
-			event{kind: answered, name: "afterAgentResponse", session: "c", turn: "g", folder: "/w", answer: "r"},
-		},
-		"an event of another kind": {`{"hook_event_name":"PreToolUse","session_id":"s"}`, event{name: "PreToolUse", session: "s"}},
-		"nothing in it":            {`{}`, event{}},
-	} {
-		got, err := readEvent(strings.NewReader(each.sent))
-		if err != nil || got != each.want {
-			t.Errorf("%s: got %+v, %v", name, got, err)
+	for _, each := range allCases(t).Events {
+		got, err := readEvent(strings.NewReader(each.Sent))
+		if err != nil || !maps.Equal(fieldsOf(got), each.Want) {
+			t.Errorf("%s: got %+v, %v", each.Case, got, err)
 		}
 	}
 }
 
 func TestWhatIsNoEventIsRefused(t *testing.T) {
-	for name, sent := range map[string]string{
-		"empty":              "",
-		"no JSON":            "hello",
-		"cut off":            `{"hook_event_name":"Stop"`,
-		"a list":             "[]",
-		"a number as prompt": `{"hook_event_name":"UserPromptSubmit","prompt":7}`,
-		"too deep":           strings.Repeat("[", 1_000_000),
-		"deep in a field":    `{"x":` + strings.Repeat(`{"x":`, 20_000) + "1" + strings.Repeat("}", 20_001),
-		"too large":          `{"prompt":"` + strings.Repeat("x", largestEvent) + `"}`,
-	} {
-		if _, err := readEvent(strings.NewReader(sent)); err == nil {
+	sent := map[string]string{
+		"too deep":        strings.Repeat("[", 1_000_000),
+		"deep in a field": `{"x":` + strings.Repeat(`{"x":`, 20_000) + "1" + strings.Repeat("}", 20_001),
+		"too large":       `{"prompt":"` + strings.Repeat("x", largestEvent) + `"}`,
+	}
+	for _, each := range allCases(t).Refused {
+		sent[each.Case] = each.Sent
+	}
+	for name, text := range sent {
+		if _, err := readEvent(strings.NewReader(text)); err == nil {
 			t.Errorf("%s: was read", name)
 		}
 	}
 }
 
 func TestAReplyHasTheFormOfTheEvent(t *testing.T) {
-	for name, want := range map[string]string{
-		"UserPromptSubmit":   `{"hookSpecificOutput":{"additionalContext":"a \"b\"\n还款","hookEventName":"UserPromptSubmit"}}`,
-		"BeforeAgent":        `{"hookSpecificOutput":{"additionalContext":"a \"b\"\n还款","hookEventName":"BeforeAgent"}}`,
-		"sessionStart":       `{"additional_context":"a \"b\"\n还款"}`,
-		"beforeSubmitPrompt": `{"additional_context":"a \"b\"\n还款","continue":true}`,
-	} {
-		if got, err := (event{name: name}).reply("a \"b\"\n还款"); err != nil || string(got) != want {
-			t.Errorf("%s: got %s, %v", name, got, err)
+	for _, each := range allCases(t).Replies {
+		text, err := (event{name: each.Name}).reply("a \"b\"\n还款")
+		var got map[string]any
+		if err != nil || json.Unmarshal(text, &got) != nil || !reflect.DeepEqual(got, each.Want) {
+			t.Errorf("%s: got %s, %v", each.Name, text, err)
 		}
 	}
 }

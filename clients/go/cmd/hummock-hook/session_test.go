@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,42 +19,15 @@ import (
 )
 
 func TestTurnsThatAreStoredAlreadyAreNotStoredAgain(t *testing.T) {
-	whole := []string{asked, told, thanked, welcomed}
-	first := turn{id: "u1", user: "which formats does parse_date take?", agent: "ISO 8601 only."}
-	second := turn{id: "u2", user: "谢谢", agent: "不客气"}
-	for name, each := range map[string]struct {
-		lines  []string
-		given  event
-		record record
-		want   []turn
-	}{
-		"the last one, where none was":  {whole, event{kind: answered}, record{}, []turn{second}},
-		"all whose prompts were seen":   {whole, event{kind: answered}, record{Prompts: 2}, []turn{first, second}},
-		"all before a compaction":       {whole, event{kind: compacting}, record{}, []turn{first, second}},
-		"those behind the one that was": {whole, event{kind: answered}, record{StoredTurn: "u1", StoredDigest: first.digest()}, []turn{second}},
-		"one that has grown": {
-			whole, event{kind: answered, answer: "more"}, record{StoredTurn: "u2", StoredDigest: second.digest()},
-			[]turn{{id: "u2", user: "谢谢", agent: "不客气\n\nmore"}},
-		},
-		"none that is the same": {whole, event{kind: answered}, record{StoredTurn: "u2", StoredDigest: second.digest()}, nil},
-		"an answer that the transcript has not yet": {
-			[]string{asked}, event{kind: answered, answer: "ISO 8601 only."}, record{}, []turn{first},
-		},
-		"none without an answer": {[]string{asked}, event{kind: answered}, record{}, nil},
-		"without a transcript, the prompt before": {
-			nil, event{kind: answered, answer: "r"}, record{Turn: "prompt-1", Prompt: "p"},
-			[]turn{{id: "prompt-1", user: "p", agent: "r"}},
-		},
-		"without a transcript, the event's own": {
-			nil, event{kind: answered, turn: "t", prompt: "q", answer: "r"}, record{Turn: "prompt-1", Prompt: "p"},
-			[]turn{{id: "t", user: "q", agent: "r"}},
-		},
-		"without a transcript, before a compaction": {nil, event{kind: compacting}, record{Turn: "prompt-1", Prompt: "p"}, nil},
-	} {
-		each.given.transcript = written(t, each.lines...)
-		work := session{given: each.given, record: &each.record}
-		if got := work.newTurns(); !slices.Equal(got, each.want) {
-			t.Errorf("%s: got %+v", name, got)
+	for _, each := range allCases(t).Turns {
+		given, err := readEvent(bytes.NewReader(each.Given))
+		if err != nil {
+			t.Fatal(err)
+		}
+		given.transcript = written(t, each.Lines...)
+		work := session{given: given, record: &each.Record}
+		if got := work.newTurns(); !isSaid(got, each.Want) {
+			t.Errorf("%s: got %+v", each.Case, got)
 		}
 	}
 }

@@ -21,60 +21,20 @@ func written(t *testing.T, lines ...string) string {
 
 const (
 	asked    = `{"type":"user","uuid":"u1","message":{"role":"user","content":"which formats does parse_date take?"}}`
-	thought  = `{"type":"assistant","uuid":"a1","message":{"content":[{"type":"thinking","thinking":"hm"}]}}`
-	looked   = `{"type":"assistant","uuid":"a2","message":{"content":[{"type":"text","text":"Let me look."},{"type":"tool_use","name":"Read","input":{"file_path":"dates.py"}}]}}`
-	result   = `{"type":"user","uuid":"r1","message":{"content":[{"type":"tool_result","content":"def parse_date(text): ..."}]}}`
 	told     = `{"type":"assistant","uuid":"a3","message":{"content":[{"type":"text","text":"ISO 8601 only."}]}}`
 	thanked  = `{"type":"user","uuid":"u2","message":{"content":[{"type":"text","text":"谢谢"},{"type":"image","source":{}}]}}`
 	welcomed = `{"type":"assistant","uuid":"a4","message":{"content":[{"type":"text","text":"不客气"}]}}`
 )
 
+// isSaid compares turns with those of cases.json.
+func isSaid(turns []turn, want []said) bool {
+	return slices.EqualFunc(turns, want, func(got turn, want said) bool { return said{got.id, got.user, got.agent} == want })
+}
+
 func TestTurnsAreWhatWasSaidWithoutTheTools(t *testing.T) {
-	whole := []turn{
-		{id: "u1", user: "which formats does parse_date take?", agent: "Let me look.\n\nISO 8601 only."},
-		{id: "u2", user: "谢谢", agent: "不客气"},
-	}
-	for name, each := range map[string]struct {
-		lines []string
-		want  []turn
-	}{
-		"two turns":        {[]string{asked, thought, looked, result, told, thanked, welcomed}, whole},
-		"one not answered": {[]string{asked, thought}, []turn{{id: "u1", user: "which formats does parse_date take?"}}},
-		"an answer alone":  {[]string{told}, nil},
-		"empty":            {nil, nil},
-		"another format":   {[]string{`{"type":"response_item","payload":{"type":"message","role":"user"}}`}, nil},
-		"noise between": {
-			[]string{
-				`{"type":"summary","summary":"the user asked"}`, `not JSON, but "user"`,
-				`{"type":"user","uuid":"m","isMeta":true,"message":{"content":"a caveat"}}`,
-				`{"type":"user","uuid":"c","isCompactSummary":true,"message":{"content":"a summary"}}`,
-				`{"type":"user","uuid":"s","isSidechain":true,"message":{"content":"a subagent's task"}}`,
-				`{"type":"user","uuid":"o","message":{"content":"<local-command-stdout>ok</local-command-stdout>"}}`,
-				`{"type":"user","uuid":"i","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`,
-				`{"type":"user","uuid":"n","message":{"content":"<system-reminder>only that</system-reminder>"}}`,
-				`{"type":"user","uuid":7}`, asked, told,
-			},
-			[]turn{{id: "u1", user: "which formats does parse_date take?", agent: "ISO 8601 only."}},
-		},
-		"a command of the user's": {
-			[]string{
-				asked, told,
-				`{"type":"user","uuid":"u3","message":{"content":"<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>12</command-args>"}}`,
-				`{"type":"user","uuid":"m","isMeta":true,"message":{"content":[{"type":"text","text":"Review it."}]}}`,
-				welcomed,
-			},
-			[]turn{
-				{id: "u1", user: "which formats does parse_date take?", agent: "ISO 8601 only."},
-				{id: "u3", user: "/review 12", agent: "不客气"},
-			},
-		},
-		"a reminder inside": {
-			[]string{`{"type":"user","uuid":"u4","message":{"content":"go <system-reminder>x</system-reminder>on<system-reminder>y"}}`},
-			[]turn{{id: "u4", user: "go on"}},
-		},
-	} {
-		if got := readTurns(written(t, each.lines...), false); !slices.Equal(got, each.want) {
-			t.Errorf("%s: got %+v", name, got)
+	for _, each := range allCases(t).Transcripts {
+		if got := readTurns(written(t, each.Lines...), false); !isSaid(got, each.Want) {
+			t.Errorf("%s: got %+v", each.Case, got)
 		}
 	}
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import difflib
 import gc
 import os
 import shutil
@@ -22,10 +21,12 @@ from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of,
 from hummock_tools.cli.index import follow_beside
 from hummock_tools.cli.output import confirm, note, print_line, warn
 from hummock_tools.mcp.reach import ServingEnded
+from hummock_tools.project_name import project_of
 
 if TYPE_CHECKING:
-    from hummock_tools.mcp.config_files import Change, McpClient
     from hummock_tools.mcp.reach import Reach
+    from hummock_tools.setup.agents import Agent
+    from hummock_tools.setup.config_files import Change
 
 
 SERVING_MCP_ON = "serving MCP on "
@@ -44,6 +45,10 @@ def serve(
         str | None,
         Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=options.utf8),
     ] = None,
+    folder: Annotated[
+        Path | None,
+        Option("--folder", metavar="DIR", help="With no project: this folder's repository is it; . if unset."),
+    ] = None,
     index: Annotated[
         Path | None,
         Option("--index", metavar="DIR", help="Index a repository into it and follow what changes; says so on stderr."),
@@ -61,8 +66,7 @@ def serve(
     """Give an agent the memories of a project: an MCP server that the agent starts, or calls over HTTP."""
     if context.invoked_subcommand is not None:
         return
-    if not project:
-        raise typer.BadParameter("name the project with --project or HUMMOCK_PROJECT")
+    project = project or _project_of(folder)
     resolved = resolved_target(target)
     # Errors of the token are reported now, not at the model's first call.
     channel_to(resolved).close()
@@ -83,6 +87,18 @@ def serve(
         asyncio.run(serving.over_stdio(project, resolved, reach))
     except ServingEnded as ended:
         raise CommandFailed(str(ended)) from ended
+
+
+def _project_of(folder: Path | None) -> str:
+    """The project of a folder, or of the one that the agent works in. Raises: BadParameter."""
+    given = folder or Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    if not given.is_dir():
+        raise typer.BadParameter(f"{given} is no folder; name the project with --project or HUMMOCK_PROJECT")
+    project = project_of(given)
+    # Agents start servers there when they do not say what is open; all their repositories would share one project.
+    if not project or given.resolve() == Path.home().resolve():
+        raise typer.BadParameter(f"{given} is no repository; name the project with --project or HUMMOCK_PROJECT")
+    return project
 
 
 def _serve_http(project: str, target: str, reach: Reach | None, host: str, port: int) -> None:
@@ -111,15 +127,12 @@ def _starting(target: str) -> Reach:
     return reach
 
 
-ClientName: TypeAlias = Literal["cursor", "vscode", "claude", "claude-code", "codex", "windsurf", "zed"]
-"""Clients with a known configuration format."""
-
 ScopeName: TypeAlias = Literal["user", "workspace"]
 """The owner of the file that is written."""
 
 
 def install(
-    client: Annotated[ClientName, Option("--client", help="Whose configuration to write.")],
+    client: Annotated[options.AgentName, Option("--client", help="Whose configuration to write.")],
     project: options.Project,
     index: Annotated[
         Path | None, Option("--index", metavar="DIR", help="Have the server follow this repository.")
@@ -132,17 +145,22 @@ def install(
 ) -> None:
     """Have a client start this server: shows what changes in which of its files, asks, and writes it."""
     with packages_of("mcp"):
-        from hummock_tools.mcp.config_files import CLIENTS, Unchangeable, change_of, snippet
-    chosen = CLIENTS[client]
-    file = chosen.file(scope, Path.home(), Path.cwd(), os.environ, sys.platform)
+        from hummock_tools.setup.agents import AGENTS, Machine
+        from hummock_tools.setup.config_files import Change, Unchangeable, edited, text_of
+        from hummock_tools.setup.edits import ServerEntry
+    chosen = AGENTS[client]
+    file = chosen.file(scope, Path.cwd(), Machine(home=Path.home(), environ=os.environ, platform=sys.platform))
     if file is None:
         raise CommandFailed(f"{chosen.title} has no file that a folder shares; leave out --scope {scope}")
     entry = chosen.entry(_command(chosen, scope, project, index, resolved_target(target)))
+    server = ServerEntry(agent=chosen, entry=entry, is_toml=file.suffix == ".toml")
     if print_only:
-        print_line(snippet(file.suffix == ".toml", chosen.servers, entry))
+        print_line(server.add("").rstrip("\n"))
         return note(f"belongs into {file}")
     try:
-        change = change_of(file, chosen.servers, None if remove else entry)
+        known = text_of(file)
+        after = edited(file, known or "", [server.without if remove else server.add])
+        change = Change(path=file, before=known, after=after if after or known is not None else None)
         if change.is_needed:
             _ask(change, yes=yes)
             change.write()
@@ -151,7 +169,7 @@ def install(
     _tell(change, chosen, scope, remove=remove)
 
 
-def _command(client: McpClient, scope: ScopeName, project: str, index: Path | None, target: str) -> list[str]:
+def _command(client: Agent, scope: ScopeName, project: str, index: Path | None, target: str) -> list[str]:
     if scope == "workspace":
         # Others read this file, on machines of theirs.
         command = ["hummock", "mcp", "--project", project]
@@ -166,7 +184,7 @@ def _command(client: McpClient, scope: ScopeName, project: str, index: Path | No
     return [*command, "--target", target] if target != DEFAULT_TARGET else command
 
 
-def _in_workspace(client: McpClient, index: Path) -> str:
+def _in_workspace(client: Agent, index: Path) -> str:
     """A folder of the workspace as the client's file names it. Raises: CommandFailed."""
     workspace = Path.cwd().resolve()
     if not index.resolve().is_relative_to(workspace):
@@ -177,15 +195,12 @@ def _in_workspace(client: McpClient, index: Path) -> str:
 
 def _ask(change: Change, *, yes: bool) -> None:
     """Show the change of the file and ask for confirmation. Raises: CommandFailed."""
-    lines = difflib.unified_diff(
-        change.before.splitlines(), change.after.splitlines(), "as it is", "as it will be", lineterm=""
-    )
-    note(f"{change.path}\n" + "\n".join(lines))
+    note(f"{change.path}\n{change.diff}")
     if not yes:
         confirm("Write it?", "nothing was written; --yes writes without asking, --print only shows what belongs there")
 
 
-def _tell(change: Change, client: McpClient, scope: ScopeName, *, remove: bool) -> None:
+def _tell(change: Change, client: Agent, scope: ScopeName, *, remove: bool) -> None:
     if not change.is_needed:
         said = "does not name the server" if remove else "is as it should be"
         return print_line(f"{change.path} {said}; nothing written")

@@ -29,6 +29,23 @@ class KindName(StrEnum):
     ENTRY = "entry"
 
 
+class AgentName(StrEnum):
+    """Agents whose files are known."""
+
+    CLAUDE_CODE = "claude-code"
+    CODEX = "codex"
+    GEMINI = "gemini"
+    CURSOR = "cursor"
+    OPENCODE = "opencode"
+    COPILOT = "copilot"
+    CLINE = "cline"
+    JUNIE = "junie"
+    VSCODE = "vscode"
+    CLAUDE = "claude"
+    WINDSURF = "windsurf"
+    ZED = "zed"
+
+
 class OriginName(StrEnum):
     """The contract's origins."""
 

@@ -1,0 +1,97 @@
+"""What an agent tells of itself, whatever it calls its events and their fields."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from hummock_tools.hook.transcript import loaded
+from hummock_tools.project_name import project_of
+
+LARGEST_EVENT = 16 << 20
+"""Bytes; a prompt with pasted files is below it."""
+
+STARTED, PROMPTED, ANSWERED, COMPACTING, SUBAGENT = "start", "prompt", "answer", "compact", "subagent"
+KINDS = {
+    "SessionStart": STARTED,
+    "UserPromptSubmit": PROMPTED,
+    "Stop": ANSWERED,
+    "PreCompact": COMPACTING,
+    "SubagentStop": SUBAGENT,
+    "BeforeAgent": PROMPTED,
+    "AfterAgent": ANSWERED,
+    "sessionStart": STARTED,
+    "beforeSubmitPrompt": PROMPTED,
+    "afterAgentResponse": ANSWERED,
+}
+"""Kinds by the names of Claude Code and Codex, of Gemini CLI, and of Cursor."""
+
+
+class BadEvent(Exception):
+    """The event is no JSON object, or too large, or a field has another type than it should."""
+
+
+class Event:
+    """An event.
+
+    Attributes:
+        name: The agent's own for the kind.
+        kind: What happened; "other" for what the hook does not know.
+        session: The session's id.
+        folder: The agent's working directory, or the root that it works in.
+        turn: The agent's id of the turn; empty where it gives none.
+        prompt: What the user said.
+        answer: What the agent said last.
+        source: Why a session started: startup, resume, clear or compact.
+        transcript: Path of the transcript, a subagent's own for its events.
+        subagent: Its id.
+        subagent_type: Its name, for example "Explore".
+    """
+
+    def __init__(self, sent: bytes) -> None:
+        """Reads what an agent sends. Raises: BadEvent."""
+        said = loaded(sent) if len(sent) <= LARGEST_EVENT else []
+        if said is None and sent.strip() == b"null":
+            said = {}
+        if not isinstance(said, dict):
+            raise BadEvent
+
+        def text(*names: str) -> str:
+            for name in names:
+                value = said.get(name)
+                if value is not None and not isinstance(value, str):
+                    raise BadEvent
+                if value:
+                    return value
+            return ""
+
+        roots = said.get("workspace_roots") or []
+        if not isinstance(roots, list) or not all(isinstance(each, str) for each in roots):
+            raise BadEvent
+        self.name = text("hook_event_name")
+        self.kind = KINDS.get(self.name, "other")
+        self.session = text("session_id", "conversation_id")
+        self.folder = roots[0] if roots else text("cwd")
+        self.turn = text("turn_id", "generation_id")
+        self.prompt = text("prompt").strip()
+        self.answer = text("last_assistant_message", "prompt_response", "text").strip()
+        self.source = text("source")
+        self.transcript = text("agent_transcript_path" if self.kind == SUBAGENT else "transcript_path")
+        self.subagent = text("agent_id")
+        self.subagent_type = text("agent_type")
+
+    def reply(self, text: str) -> bytes:
+        """The line of JSON that has the agent put the text before the model."""
+        if self.name == "sessionStart":
+            said: dict[str, object] = {"additional_context": text}
+        elif self.name == "beforeSubmitPrompt":
+            said = {"continue": True, "additional_context": text}
+        else:
+            said = {"hookSpecificOutput": {"hookEventName": self.name, "additionalContext": text}}
+        return json.dumps(said).encode() + b"\n"
+
+    def project(self) -> str:
+        """HUMMOCK_PROJECT, else that of the agent's root, else of the folder, which changes as the agent moves on."""
+        named = os.environ.get("HUMMOCK_PROJECT", "")
+        root = os.environ.get("CLAUDE_PROJECT_DIR", "") or self.folder
+        return named or (project_of(root) if os.path.isabs(root) else "")

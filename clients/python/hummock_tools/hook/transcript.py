@@ -1,0 +1,138 @@
+"""The turns of a transcript that an agent keeps, and texts cut to what is stored of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+
+TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
+if TYPE_CHECKING:
+    from typing import Any
+
+LARGEST_TAIL = 16 << 20
+"""Bytes of a transcript's end that are read. Turns that begin before it are left out."""
+LONGEST_SIDE = 32 << 10
+"""Bytes of each side of a turn that are stored: the service embeds a turn before it answers."""
+CUT_MARK = "\n… (cut)"
+
+_NOISE = ("<local-command-", "<bash-", "<task-notification>", "[Request interrupted")
+"""Beginnings of messages that the user did not write: output of commands, and notices."""
+
+
+class Turn:
+    """What the user said and what the agent said to it."""
+
+    __slots__ = ("agent", "id", "user")
+
+    def __init__(self, id: str, user: str, agent: str = "") -> None:
+        self.id = id
+        self.user = user
+        self.agent = agent
+
+    def digest(self) -> str:
+        """Tells two texts of one turn apart."""
+        return hash_of(self.user, self.agent)
+
+
+def hash_of(*texts: str) -> str:
+    """A name of 32 hexadecimal digits for these texts."""
+    hashed = hashlib.sha256()
+    for text in texts:
+        hashed.update(text.encode() + b"\0")
+    return hashed.hexdigest()[:32]
+
+
+def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
+    """The turns in the end of a transcript of Claude Code, oldest first; the last may have no answer yet.
+
+    None where the file is missing, is no regular file, or has another format. What subagents said in between is left
+    out, unless the transcript is a subagent's own.
+    """
+    turns: list[Turn] = []
+    for line in _tail_of(path).split(b"\n"):
+        is_user = b'"user"' in line
+        if not is_user and b'"assistant"' not in line:
+            continue
+        entry = loaded(line)
+        message = entry.get("message") if isinstance(entry, dict) else None
+        if not isinstance(entry, dict) or not isinstance(message, dict) or not isinstance(entry.get("uuid", ""), str):
+            continue
+        if entry.get("isMeta") or entry.get("isCompactSummary") or (entry.get("isSidechain") and not of_subagent):
+            continue
+        said = _text_of(message.get("content"))
+        if entry.get("type") == "user" and (said := _own_words(said)):
+            turns.append(Turn(entry.get("uuid", ""), said))
+        elif entry.get("type") == "assistant" and said and turns:
+            turns[-1].agent = _joined(turns[-1].agent, said)
+    return turns
+
+
+def loaded(text: bytes) -> Any:
+    """A JSON value whose texts are valid UTF-8; None where it is none, or nested too deeply."""
+    try:
+        value = json.loads(text.decode("utf-8", "replace"))
+        # Half a character, escaped, becomes U+FFFD.
+        if b"\\ud" in text or b"\\uD" in text:
+            whole = json.dumps(value, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+            value = json.loads(whole.decode("utf-16-le", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def with_end(text: str, last: str) -> str:
+    """The text with what was said last, which a transcript may not have yet when its turn ends."""
+    return text if text.endswith(last) else _joined(text, last)
+
+
+def cut(text: str, longest_bytes: int) -> str:
+    """The beginning of a text that is too long for the service, and a mark."""
+    encoded = text.encode()
+    if len(encoded) <= longest_bytes:
+        return text
+    return encoded[: longest_bytes - len(CUT_MARK.encode())].decode("utf-8", "ignore") + CUT_MARK
+
+
+def _tail_of(path: str) -> bytes:
+    try:
+        # A named pipe would block whoever opens it.
+        if not path or not stat.S_ISREG(os.stat(path).st_mode):
+            return b""
+        with open(path, "rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - LARGEST_TAIL))
+            return file.read(LARGEST_TAIL)
+    except (OSError, ValueError):
+        return b""
+
+
+def _text_of(content: object) -> str:
+    """A message's content as text: all of it, or its blocks of text."""
+    if isinstance(content, str):
+        return content.strip()
+    text = ""
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "text" and isinstance(block.get("text"), str):
+            text = _joined(text, block["text"].strip())
+    return text
+
+
+def _own_words(text: str) -> str:
+    """What the user typed of a message."""
+    while "<system-reminder>" in text:
+        before, _, rest = text.partition("<system-reminder>")
+        text = (before + rest.partition("</system-reminder>")[2]).strip()
+    if text.startswith("<command-"):
+        name, arguments = (_between(text, f"<command-{part}>", f"</command-{part}>") for part in ("name", "args"))
+        return f"{name} {arguments}".strip()
+    return "" if text.startswith(_NOISE) else text
+
+
+def _between(text: str, start: str, end: str) -> str:
+    inner, is_closed, _ = text.partition(start)[2].partition(end)
+    return inner if is_closed else ""
+
+
+def _joined(text: str, more: str) -> str:
+    return f"{text}\n\n{more}" if text and more else text + more

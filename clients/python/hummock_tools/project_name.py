@@ -1,0 +1,43 @@
+"""The project that a folder belongs to where nobody names one: MCP servers and hooks of one folder share it."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+LONGEST_NAME = 256
+"""Characters."""
+
+
+def project_of(folder: str | os.PathLike[str]) -> str:
+    """The name of the repository that holds the folder, else the folder's own; empty for the root of the file system.
+
+    A worktree has the name of its repository. At most 256 characters.
+    """
+    root = at = os.path.abspath(folder)
+    while True:
+        try:
+            mode = os.lstat(os.path.join(at, ".git")).st_mode
+        except (OSError, ValueError):
+            above = os.path.dirname(at)
+            if above == at:
+                break
+            at = above
+            continue
+        root = _repository_of(at) if stat.S_ISREG(mode) else at
+        break
+    name = os.path.basename(root)
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\ufffd", "?")[:LONGEST_NAME]
+
+
+def _repository_of(worktree: str) -> str:
+    """The repository of a worktree; the folder itself where its .git names none, as a submodule's does."""
+    try:
+        with open(os.path.join(worktree, ".git"), "rb") as file:
+            text = file.read(4096).decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return worktree
+    before, is_worktree, _ = text.removeprefix("gitdir: ").partition("/.git/worktrees/")
+    if not (text.startswith("gitdir: ") and is_worktree and before.startswith("/")):
+        return worktree
+    return before
