@@ -27,7 +27,7 @@ from hummock_tools.cli.demo import demo
 from hummock_tools.cli.index import index
 from hummock_tools.cli.learn import learn
 from hummock_tools.cli.output import print_line, printable
-from hummock_tools.cli.projects import status
+from hummock_tools.cli.projects import health, status
 from hummock_tools.cli.recall import explain, feedback, recall, render, search
 from hummock_tools.cli.transfer import export, import_file
 
@@ -69,6 +69,7 @@ for command in (
     search,
     feedback,
     status,
+    health,
     console,
     demo,
     warm,
