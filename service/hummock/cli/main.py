@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import models
+from hummock.cli import models, units
 from hummock.cli.access import audit, tokens
 from hummock.cli.doctor import doctor
 from hummock.cli.save import backup, copy, restore
@@ -106,6 +106,7 @@ app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(units.app, name="service")
 app.add_typer(tokens, name="tokens")
 app.add_typer(audit, name="audit")
 
