@@ -97,10 +97,10 @@ def test_systemd_finds_no_fault_in_the_unit_of_several_services(tmp_path: Path) 
 
 
 @contextmanager
-def service(folder: Path, port: int, models: Path) -> Iterator[subprocess.Popen[str]]:
-    """A service that serves on a port."""
+def service(folder: Path, port: int, models: Path, store: str | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A service that serves on a port, over LMDB or the database of a DSN."""
     command = [sys.executable, "-m", "hummock", "serve", "--data", str(folder), "--port", str(port)]
-    command += ["--models", str(models), "--model", toy_models.TINY]
+    command += ["--models", str(models), "--model", toy_models.TINY, *(("--store", store) if store else ())]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
