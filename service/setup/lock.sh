@@ -22,6 +22,11 @@ compile build --constraint service/locks/server.txt service/locks/build.in
 compile dev --constraint service/locks/server.txt --constraint service/locks/build.txt \
     --extra server --extra code --extra convert --extra http --extra mcp --extra console --extra traces \
     --extra postgresql --extra dev pyproject.toml
+# What the image holds: models lie in it, so that nothing is fetched, which is all that tokenizers needs the hub for.
+compile image --constraint service/locks/dev.txt \
+    --no-emit-package huggingface-hub --no-emit-package hf-xet --no-emit-package fsspec --no-emit-package filelock \
+    --no-emit-package tqdm --no-emit-package pyyaml \
+    --extra server --extra traces --extra postgresql pyproject.toml
 # They need nothing of the others: each has an environment of its own.
 compile sbom service/locks/sbom.in
 compile docs service/locks/docs.in

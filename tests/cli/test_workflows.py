@@ -53,7 +53,10 @@ def test_a_release_builds_every_part() -> None:
 
 def test_only_jobs_that_attest_or_publish_have_an_identity() -> None:
     jobs = load("release.yml")["jobs"]
-    assert {name for name, job in jobs.items() if "id-token" in job.get("permissions", {})} == {"attest", "pypi", "npm"}
+    identified = {name for name, job in jobs.items() if "id-token" in job.get("permissions", {})}
+    assert identified == {"attest", "pypi", "npm", "image-index"}
+    pushing = {name for name, job in jobs.items() if "packages" in job.get("permissions", {})}
+    assert pushing == {"image", "image-index"}
     assert {name for name, job in jobs.items() if job.get("permissions", {}).get("contents") == "write"} == {"github"}
 
 
@@ -62,6 +65,15 @@ def test_the_site_is_built_by_anybody_and_published_by_the_only_job_that_may() -
     assert list(commands_of(workflow)) == ["make docs"]
     rights = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
     assert rights == {"build": None, "publish": {"pages": "write", "id-token": "write"}}
+
+
+def test_an_image_is_built_on_its_own_architecture_with_attestations() -> None:
+    job = load("release.yml")["jobs"]["image"]
+    kinds = {each["architecture"]: each["runner"] for each in job["strategy"]["matrix"]["include"]}
+    assert kinds == {"amd64": "ubuntu-24.04", "arm64": "ubuntu-24.04-arm"}
+    (build,) = (step["run"] for step in job["steps"] if "buildx build" in step.get("run", ""))
+    assert "--sbom=true --provenance=mode=max" in build
+    assert "--file service/deploy/Dockerfile ." in build
 
 
 @pytest.mark.long

@@ -45,6 +45,11 @@ def test_a_command_of_a_document_exists_with_its_options(page: str, line: str) -
     while isinstance(command, TyperGroup) and words and not words[0].startswith("-"):
         assert words[0] in command.commands, f"{page}: hummock {line}"
         command = command.commands[words.pop(0)]
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    # One that takes what it does not know passes it on to `hummock serve`.
+    takers = (
+        [command, _GROUP.commands["serve"]] if command.context_settings.get("ignore_unknown_options") else [command]
+    )
+    parameters = [parameter for taker in takers for parameter in taker.params]
+    known = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert given <= known | {"--help", "--version"}, f"{page}: hummock {line}"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from hummock.cli import models
+from hummock.cli import models, units
 from hummock.cli.access import audit, tokens
 from hummock.cli.doctor import doctor
 from hummock.cli.save import backup, copy, restore
@@ -27,7 +27,7 @@ from hummock_tools.cli.demo import demo
 from hummock_tools.cli.index import index
 from hummock_tools.cli.learn import learn
 from hummock_tools.cli.output import print_line, printable
-from hummock_tools.cli.projects import status
+from hummock_tools.cli.projects import health, status
 from hummock_tools.cli.recall import explain, feedback, recall, render, search
 from hummock_tools.cli.setup import setup
 from hummock_tools.cli.transfer import export, import_file
@@ -70,6 +70,7 @@ for command in (
     search,
     feedback,
     status,
+    health,
     console,
     demo,
     setup,
@@ -107,6 +108,7 @@ app.add_typer(learning.app, name="learning")
 app.add_typer(projects.app, name="projects")
 app.add_typer(models.app, name="models")
 app.add_typer(mcp.app, name="mcp")
+app.add_typer(units.app, name="service")
 app.add_typer(tokens, name="tokens")
 app.add_typer(audit, name="audit")
 

@@ -250,13 +250,13 @@ _PROCESSES: Final = Path("/proc")
 def stop(data: DataOption = None) -> None:
     """Stop the service of the data directory, and wait until it has: what it has accepted is answered and kept."""
     directory = data_dir_of(data)
-    holder = _holder(directory)
+    holder = holder_of(directory)
     if not holder:
         note(f"no service runs over {directory}")
         return
     _ask_to_end(holder, directory)
     until_s = time.monotonic() + LONGEST_STOP_S
-    while _holder(directory) == holder:
+    while holder_of(directory) == holder:
         if time.monotonic() >= until_s:
             raise CommandFailed(
                 f"process {holder} was asked to end and has not in {LONGEST_STOP_S:.0f} s; `kill -9 {holder}` ends it, "
@@ -266,7 +266,7 @@ def stop(data: DataOption = None) -> None:
     note(f"stopped (process {holder}, over {directory})")
 
 
-def _holder(directory: Path) -> str:
+def holder_of(directory: Path) -> str:
     """The process that has the directory; empty where none has. Raises: CommandFailed."""
     with packages_of("server"):
         from hummock.store import holder

@@ -74,8 +74,15 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
 def dtypes_of(columns: type[Struct]) -> Mapping[str, np.dtype[Any]]:
     """The type of each field that is an array, in the order of the fields."""
     hints = get_type_hints(columns)
-    arrays = {name: hints[name] for name in columns.__struct_fields__ if get_origin(hints[name]) is np.ndarray}
-    return {name: np.dtype(get_args(get_args(hint)[1])[0]) for name, hint in arrays.items()}
+    arrays = {
+        name: hints[name] for name in columns.__struct_fields__ if get_origin(hints[name]) in (np.ndarray, NDArray)
+    }
+    return {name: np.dtype(_scalar_of(get_args(hint)[-1])) for name, hint in arrays.items()}
+
+
+def _scalar_of(argument: Any) -> Any:
+    """The scalar type in the last argument of an array's type: a dtype's, or from NumPy 2.5 on the scalar itself."""
+    return get_args(argument)[0] if get_origin(argument) is np.dtype else argument
 
 
 class FoundBy(IntFlag):

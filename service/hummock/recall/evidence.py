@@ -84,7 +84,7 @@ DOUBT = 4.0
 """Pseudo-count of neutral voices beside those that said HELPFUL: one of them adds .02 to a score, ten .07."""
 
 DOUBT_OF_WRONG = 2.0
-"""The same beside those that said WRONG: one takes .13 of a score away, ten .33."""
+"""Pseudo-count of neutral voices beside those that said WRONG. One of them takes .13 off a score, ten .33."""
 
 
 def verdict_factors(found: Candidates) -> NDArray[np.float32]:

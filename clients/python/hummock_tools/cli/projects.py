@@ -1,4 +1,4 @@
-"""`hummock projects` and `hummock status`: projects, their settings, and the status of the service."""
+"""`hummock projects`, `status` and `health`: projects, their settings, and how the service is."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import project_service_pb2 as projects_pb
 from hummock_tools.cli import options
+from hummock_tools.cli.connection import CommandFailed, connect, packages_of
 from hummock_tools.cli.output import (
     age,
     ask,
@@ -34,6 +35,7 @@ from hummock_tools.cli.output import (
 _MIB = 1 << 20
 _MOST = 5
 """Largest number of methods, and of failure reasons, that are listed."""
+_HEALTH_TIMEOUT_S = 3.0
 
 
 def print_activity(activity: pb.Activity) -> None:
@@ -205,6 +207,23 @@ def status(json: options.Json = False, target: options.Target = DEFAULT_TARGET) 
         print_activity(response.activity)
     if model.advice:
         warn(model.advice)
+
+
+def health(json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
+    """Ask by gRPC's health protocol whether the service takes calls; ends with 1 if not. It needs no token."""
+    with packages_of("server"):
+        from grpc_health.v1 import health_pb2, health_pb2_grpc
+    with connect(target) as service:
+        check = health_pb2_grpc.HealthStub(service.channel).Check
+        reply = check(health_pb2.HealthCheckRequest(), timeout=_HEALTH_TIMEOUT_S)
+    is_serving = reply.status == health_pb2.HealthCheckResponse.SERVING
+    if json:
+        print_json(reply)
+    elif is_serving:
+        print_line("SERVING")
+    if not is_serving:
+        said = health_pb2.HealthCheckResponse.ServingStatus.Name(reply.status)
+        raise CommandFailed(f"{target} says {said}: it is starting, stopping, or cannot write; its log says why")
 
 
 def _embedding(embedding: pb.EmbeddingStatus) -> str:
