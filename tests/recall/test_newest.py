@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hummock.core.memory import MemoryKind
 from hummock.core.recall import TimeInterval, Wanted
 from hummock.recall.fuse import Fused
-from hummock.recall.newest import newest_first
+from hummock.recall.prefer import newest_first
 from hummock.text.questions import Trait
 from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
 

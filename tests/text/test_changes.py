@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.text.changes import MAX_BYTES, Tense, tells_change, tense_of
 from hummock.text.question import question_of
-from hummock.text.questions import Trait, traits_of
+from hummock.text.questions import MAX_CHANGE_BYTES, Tense, Trait, tells_change, tense_of, traits_of
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ def test_a_change_is_told_by_its_words(text: str) -> None:
         "我住在杭州西湖区文三路的公寓里。",
         "缓存过期时间是五分钟。",
         "改善体验，改进流程",
-        "We moved. " + "x" * MAX_BYTES,
+        "We moved. " + "x" * MAX_CHANGE_BYTES,
         "我们搬家了。" + "一" * 90,
     ],
 )

@@ -29,7 +29,6 @@ _METHOD: Final = re.compile(r"([\w$.]+)\.[\w$]+\.[\w$<>]+\(\Z", re.ASCII)
 """The package, the class and the method, which traces of Java write before the file."""
 
 _LONGEST_METHOD: Final = 250
-_MARKS: Final = (":", ", line ")
 
 
 class Frame(NamedTuple):
@@ -48,8 +47,6 @@ class Frame(NamedTuple):
 
 def frames_in(text: str) -> tuple[Frame, ...]:
     """The places that a text names, each once, in order; at most MOST_FRAMES."""
-    if not any(mark in text for mark in _MARKS):
-        return ()
     found = []
     for place in islice(_PLACE.finditer(text), _MOST_MENTIONS):
         method = _METHOD.search(text[max(0, place.start() - _LONGEST_METHOD) : place.start()])

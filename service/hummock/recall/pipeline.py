@@ -244,7 +244,9 @@ class Recall:
     ) -> Ranking:
         """Gather, fuse, rerank and diversify."""
         queries = group_queries(plan, features)
-        gathered = with_frames(project.search(queries), query.text, project)
+        gathered = project.search(queries)
+        if ":" in query.text or ", line " in query.text:
+            gathered = with_frames(gathered, query.text, project)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._space
