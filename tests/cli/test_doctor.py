@@ -175,10 +175,10 @@ def test_a_file_in_the_place_of_the_directory_is_an_error(tmp_path: Path) -> Non
 
 
 def test_backups_that_are_old_missing_or_unknown_are_told(data: Path, tmp_path: Path) -> None:
-    assert found(data, "warning")["there is no backup"] == f"hummock backup BACKUPS --data {data}"
+    assert found(data, "warning")["there is no backup"] == f"hummock save backup BACKUPS --data {data}"
     note_backup(data, KnownBackup(directory=str(tmp_path / "away"), name="b", time=0.0))
     [command] = [command for what, command in found(data, "warning").items() if "the newest backup is" in what]
-    assert command == f"hummock backup {tmp_path / 'away'} --data {data}"
+    assert command == f"hummock save backup {tmp_path / 'away'} --data {data}"
     (data / "backups.json").write_text("[{")
     assert any("backups.json is damaged" in what for what in found(data, "warning"))
 

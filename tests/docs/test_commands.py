@@ -1,4 +1,4 @@
-"""Every `hummock …` that a document shows in a block of commands exists, with the options it is given."""
+"""Every `hummock …` of a document, a message or a comment exists; in documents also with the options it is given."""
 
 from __future__ import annotations
 
@@ -53,3 +53,27 @@ def test_a_command_of_a_document_exists_with_its_options(page: str, line: str) -
     known = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
     given = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
     assert given <= known | {"--help", "--version"}, f"{page}: hummock {line}"
+
+
+_SOURCES = [
+    *(_ROOT / "service/hummock").rglob("*.py"),
+    *(_ROOT / "clients/python").rglob("*.py"),
+    *(_ROOT / "proto/hummock").rglob("*.proto"),
+]
+_NAMED = re.compile(r"[`\"]hummock ((?:[a-z][a-z-]*)(?: [a-z][a-z-]*)*)")
+
+
+def test_messages_and_comments_name_commands_as_they_are_called_now() -> None:
+    named = {(path, found[1]) for path in _SOURCES for found in _NAMED.finditer(path.read_text(encoding="utf-8"))}
+    assert len(named) >= _FEWEST
+    unknown = {f"{path.relative_to(_ROOT)}: hummock {words}" for path, words in named if not _is_shown(words.split())}
+    assert unknown == set()
+
+
+def _is_shown(words: list[str]) -> bool:
+    command: Any = _GROUP
+    while isinstance(command, TyperGroup) and words and words[0] in command.commands:
+        command = command.commands[words.pop(0)]
+        if command.hidden:
+            return False
+    return command is not _GROUP

@@ -375,6 +375,7 @@ def test_what_lies_beside_an_event_answers(
     assert (told.start_time.ToDatetime(UTC).date() - MOVE.date()).days == begins
 
 
+@pytest.mark.usefixtures("real_models")
 def test_an_event_that_nothing_is_known_of_tells_no_time(service: Stubs, project: str) -> None:
     keep_diary(service, project)
     assert not ask(service, project, "what did I do on the day before the volcano erupted").receipt.times

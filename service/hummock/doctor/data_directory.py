@@ -111,7 +111,7 @@ def has_room_in_its_quota(case: Case) -> Finding | None:
         most = int(storage.map_bytes * (1 - DEFAULT_LIMITS.map_reserve_share))
         used, quota = found, min(storage.quota_bytes, most)
     said = f"the store uses {used / _MIB:.0f} of {quota / _MIB:.0f} MiB"
-    mend = f"hummock compact {case.its_data}   # or forget memories, or raise storage.quota_bytes and storage.map_bytes"
+    mend = f"hummock remove slack {case.its_data}   # or forget memories, or raise storage.quota_bytes and storage.map_bytes"
     if used >= quota:
         return error(f"{said}: nothing more is stored", mend)
     if used >= _NEAR_FULL * quota:
@@ -137,17 +137,17 @@ def is_backed_up(case: Case) -> Finding | None:
     """Check whether there is a backup from the last week."""
     if not case.data.is_dir():
         return None
-    mend = f"hummock backup BACKUPS {case.its_data}"
+    mend = f"hummock save backup BACKUPS {case.its_data}"
     try:
         known = known_backups(case.data)
     except UNREADABLE:
-        return warning(f"{case.data}/backups.json is damaged: `hummock purge` would not name all backups", mend)
+        return warning(f"{case.data}/backups.json is damaged: `hummock remove bytes` would not name all backups", mend)
     if not known:
         return warning("there is no backup", mend) if (_used_bytes(case) or 0) > 0 else None
     age_s = case.now_s - max(each.time for each in known)
     newest = max(known, key=lambda each: each.time)
     if age_s > _OLDEST_BACKUP_S:
-        mend = f"hummock backup {shlex.quote(newest.directory)} {case.its_data}"
+        mend = f"hummock save backup {shlex.quote(newest.directory)} {case.its_data}"
         return warning(f"the newest backup is {age_s / _DAY_S:.0f} days old", mend)
     return fine(f"the newest backup is {max(age_s, 0.0) / _DAY_S:.0f} days old, in {newest.directory}")
 

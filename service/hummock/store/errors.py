@@ -269,7 +269,7 @@ class SpacesDiffer(StartError):
         super().__init__(
             f"{source[0]} has vectors of model {source[1]} (emb_space {source[2]}), and {target[0]} of model "
             f"{target[1]} (emb_space {target[2]}); vectors are copied as they are: copy to an empty store, or have "
-            "them made anew with `hummock export` and `hummock import`"
+            "them made anew with `hummock save project` and `hummock import`"
         )
 
 
@@ -326,7 +326,7 @@ class DatabaseIsCopiedInto(StartError):
     reason = "STORE_IS_COPIED_INTO"
 
     def __init__(self, place: str) -> None:
-        super().__init__(f"{place}: another `hummock copy` writes into it; wait for its end, or stop it")
+        super().__init__(f"{place}: another `hummock save copy` writes into it; wait for its end, or stop it")
 
 
 def _listed(projects: Sequence[str]) -> str:

@@ -53,7 +53,7 @@ type MemoryServiceClient interface {
 	DeleteMemories(ctx context.Context, in *DeleteMemoriesRequest, opts ...grpc.CallOption) (*DeleteMemoriesResponse, error)
 	// Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
 	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-	// bytes leave the data directory with `hummock purge`.
+	// bytes leave the data directory with `hummock remove bytes`.
 	Forget(ctx context.Context, in *ForgetRequest, opts ...grpc.CallOption) (*ForgetResponse, error)
 	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
 	// is no memory until it is approved (ReviewPolicy). No other call shows it.
@@ -231,7 +231,7 @@ type MemoryServiceServer interface {
 	DeleteMemories(context.Context, *DeleteMemoriesRequest) (*DeleteMemoriesResponse, error)
 	// Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
 	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-	// bytes leave the data directory with `hummock purge`.
+	// bytes leave the data directory with `hummock remove bytes`.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
 	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
 	// is no memory until it is approved (ReviewPolicy). No other call shows it.

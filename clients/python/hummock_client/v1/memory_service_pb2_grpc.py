@@ -135,7 +135,7 @@ class MemoryServiceServicer:
     def Forget(self, request, context):
         """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
         verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-        bytes leave the data directory with `hummock purge`.
+        bytes leave the data directory with `hummock remove bytes`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -48,7 +48,7 @@ class MemoryServiceStub:
     Forget: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]
     """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
     verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-    bytes leave the data directory with `hummock purge`.
+    bytes leave the data directory with `hummock remove bytes`.
     """
     ListReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]
     """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
@@ -93,7 +93,7 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     Forget: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ForgetRequest, _memory_service_pb2.ForgetResponse]  # type: ignore[assignment]
     """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
     verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-    bytes leave the data directory with `hummock purge`.
+    bytes leave the data directory with `hummock remove bytes`.
     """
     ListReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]  # type: ignore[assignment]
     """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
@@ -171,7 +171,7 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_memory_service_pb2.ForgetResponse, _abc.Awaitable[_memory_service_pb2.ForgetResponse]]:
         """Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
         verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-        bytes leave the data directory with `hummock purge`.
+        bytes leave the data directory with `hummock remove bytes`.
         """
 
     @_abc_1.abstractmethod

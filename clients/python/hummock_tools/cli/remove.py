@@ -27,7 +27,7 @@ app = typer.Typer(no_args_is_help=True, help="Remove memories, all that was lear
 
 _NOT_FORGOTTEN = "nothing was forgotten; --yes forgets without asking"
 _FORGOTTEN = ("memory_count", "session_count", "message_count", "event_count", "held_count")
-_BYTES_STAY = "their bytes stay in the data directory until `hummock purge`, and in backups of before"
+_BYTES_STAY = "their bytes stay in the data directory until `hummock remove bytes`, and in backups of before"
 
 
 def rm(

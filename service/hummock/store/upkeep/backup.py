@@ -257,7 +257,9 @@ def restore(backups: Backups, data: Path, name: str | None, progress: Progress) 
     """
     names = backups.names()
     if not names:
-        raise DirectoryUnusable(backups.directory, "it holds no backup", "name a directory that `hummock backup` made")
+        raise DirectoryUnusable(
+            backups.directory, "it holds no backup", "name a directory that `hummock save backup` made"
+        )
     name = name or names[-1]
     manifest = backups.manifest(name)
     _require_known(backups.directory, manifest)

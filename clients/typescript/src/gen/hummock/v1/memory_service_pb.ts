@@ -1286,7 +1286,7 @@ export const MemoryService: GenService<{
   /**
    * Removes memories, and sessions with their messages, for good, with all that was learnt of them: usage, keywords,
    * verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
-   * bytes leave the data directory with `hummock purge`.
+   * bytes leave the data directory with `hummock remove bytes`.
    *
    * @generated from rpc hummock.v1.MemoryService.Forget
    */
