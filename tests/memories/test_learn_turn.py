@@ -33,7 +33,9 @@ class Talk:
         preparation = Preparation(workplace.embedder, EstimatedTokens(), make_id)
         self.heard_after: list[int] = []
         followers = (self.heard.append, lambda turn: self.heard_after.append(turn.seq))
-        self.learn_turn = LearnTurn(workplace.store, preparation, workplace.clock, make_id, followers)
+        self.learn_turn = LearnTurn(
+            workplace.store, preparation, workplace.clock, make_id, followers, lambda project: None
+        )
 
     def open(self, session_id: str = "s") -> None:
         self.sessions.create(creation(session_id))

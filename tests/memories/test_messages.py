@@ -44,7 +44,7 @@ class Talk:
         self.work = work
         self.sessions = Sessions(work.store, work.clock, make_id=str)
         self.messages = Messages(work.store, preparation, work.clock)
-        self.learn_turn = LearnTurn(work.store, preparation, work.clock, str, ())
+        self.learn_turn = LearnTurn(work.store, preparation, work.clock, str, (), lambda project: None)
         self.review = Review(work.store, preparation, work.clock)
         self.sessions.create(creation())
         self.turn("question", "answer")

@@ -43,7 +43,7 @@ class Talk:
         place.teach(*(note(fact, f"fact-{number}") for number, fact in enumerate(FACTS)))
         self.sessions = Sessions(place.store, place.clock, make_id)
         preparation = Preparation(place.embedder, EstimatedTokens(), make_id)
-        self.learn_turn = LearnTurn(place.store, preparation, place.clock, make_id, ())
+        self.learn_turn = LearnTurn(place.store, preparation, place.clock, make_id, (), lambda project: None)
         self.sessions.create(creation())
 
     def turn(self, answer: str, *used_ids: str, session_id: str = "s", message_id: str = "") -> LearnedTurn:

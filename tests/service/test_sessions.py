@@ -11,9 +11,10 @@ import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2
+from hummock_client.v1 import recall_pb2 as recall
 from hummock_client.v1 import session_pb2 as session_messages
 from hummock_client.v1 import session_service_pb2 as pb
-from tests.service.calls import ask, failure, learn, pages
+from tests.service.calls import ask, await_vectors, failure, learn, pages
 from tests.service.conversing import append, create, every_call, learn_sides, learn_turn, listed, recent, texts, update
 from tests.service.inputs import note
 from tests.service.running import Stubs
@@ -253,6 +254,23 @@ def test_a_turn_is_recallable_when_it_is_answered(service: Stubs, talking: str) 
     reply = learn_turn(service, talking, "s", "repayment day is the tenth", "noted")
     hits = ask(service, talking, "which day is repayment", min_seq=reply.seq).hits
     assert hits[0].memory.id == reply.user.memory_id
+
+
+def test_a_deferred_turn_is_found_by_words_at_once_and_by_meaning_when_its_vectors_are_there(
+    service: Stubs, talking: str
+) -> None:
+    reply = service.context.LearnTurn(
+        project=talking,
+        session_id="s",
+        user=context.TurnSide(text="repayment day is the tenth"),
+        assistant=context.TurnSide(text="noted: the repayment day"),
+        embedding=context.EMBEDDING_MODE_DEFERRED,
+    )
+    both = {reply.user.memory_id, reply.assistant.memory_id}
+    assert {hit.memory.id for hit in ask(service, talking, "repayment day", min_seq=reply.seq).hits} == both
+    await_vectors(service, talking)
+    by_meaning = ask(service, talking, "repayment day", paths=[recall.RECALL_PATH_VECTOR]).hits
+    assert {hit.memory.id for hit in by_meaning} == both
 
 
 def test_the_users_message_is_appended_where_it_is_missing(service: Stubs, talking: str) -> None:

@@ -211,13 +211,15 @@ class Sessions:
         *,
         used_memory_ids: Iterable[str] = (),
         replace_answer: bool = False,
+        embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
         request_id: str | None = None,
         timeout_s: float | None = None,
     ) -> context_pb.LearnTurnResponse:
         """Stores a finished turn: both sides as memories and as messages, as far as they are not there yet.
 
         With `replace_answer` the answer takes the place of the one that is there under its message's id. Both sides
-        need the ids of their messages then.
+        need the ids of their messages then. With EMBEDDING_MODE_DEFERRED it answers sooner: both are found by words at
+        once, by meaning a little later.
         """
         request = context_pb.LearnTurnRequest(
             project=project,
@@ -227,5 +229,6 @@ class Sessions:
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
             replace_answer=replace_answer,
+            embedding=embedding,
         )
         return self._send(request, timeout_s=timeout_s)

@@ -288,8 +288,9 @@ class TurnSide:
 class LearnTurnCommand(WriteCommand):
     """A finished turn to store.
 
-    `replaces_answer` says that it takes the place of the one that is there under its message's id. `deadline` says
-    whether anybody still waits for it, `writer` is the name of the token that it came with.
+    `replaces_answer` says that it takes the place of the one that is there under its message's id, `is_deferred` that
+    both sides get their vectors later. `deadline` says whether anybody still waits for it, `writer` is the name of the
+    token that it came with.
     """
 
     session_id: str
@@ -297,6 +298,7 @@ class LearnTurnCommand(WriteCommand):
     assistant: TurnSide
     used_memory_ids: tuple[str, ...]
     replaces_answer: bool = False
+    is_deferred: bool = False
     deadline: Deadline = NO_DEADLINE
     writer: str = ""
 

@@ -66,13 +66,18 @@ class LearnTurn:
         clock: Clock,
         make_id: Callable[[], str],
         followers: Sequence[Follower],
+        on_pending: Callable[[str], None],
     ) -> None:
-        """The followers are called for each turn once it is durable, in this order."""
+        """The followers are called for each turn once it is durable, in this order.
+
+        `on_pending` gets a project with memories that wait for vectors.
+        """
         self._store = store
         self._preparation = preparation
         self._clock = clock
         self._make_id = make_id
         self._followers = tuple(followers)
+        self._on_pending = on_pending
         self._is_quoted = Quoted(store)
 
     def __call__(self, command: LearnTurnCommand) -> LearnedTurn:
@@ -83,6 +88,8 @@ class LearnTurn:
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
         done = self._written(command) if earlier is None else earlier
+        if command.is_deferred:
+            self._on_pending(command.project)
         if not command.replaces_answer:  # followers have seen a replaced answer's turn
             self._tell(command, done)
         return LearnedTurn(seq=done.seq, user=done.reply.user, assistant=done.reply.assistant)
@@ -128,7 +135,8 @@ class LearnTurn:
             to_hold(one, families, message_id) if families else one
             for one, families, message_id in zip(learnt, read_as, ids, strict=False)
         ]
-        contents = [*zip(learnt, self._vectors(learnt, command.deadline), strict=True), (None, ())]
+        vectors = [()] * len(learnt) if command.is_deferred else self._vectors(learnt, command.deadline)
+        contents = [*zip(learnt, vectors, strict=True), (None, ())]
         screened = [screened_texts((side.text, side.raw), policy) for side, *_ in given]
         return [
             _Side(

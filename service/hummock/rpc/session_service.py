@@ -308,6 +308,7 @@ def turn_command(
         assistant=assistant,
         used_memory_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
         replaces_answer=request.replace_answer,
+        is_deferred=request.embedding == context_service_pb2.EMBEDDING_MODE_DEFERRED,
         deadline=deadline,
         writer=writer,
     )

@@ -274,7 +274,9 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             recall=recall,
             render=Render(recall.within, opened, counter, clock, render_turn),
             learn=Learn(opened, embedder, preparation, clock, backfill.wake),
-            learn_turn=LearnTurn(opened, preparation, clock, make_id, followers=(observe.follow,)),
+            learn_turn=LearnTurn(
+                opened, preparation, clock, make_id, followers=(observe.follow,), on_pending=backfill.wake
+            ),
             search=Search(recall, trails),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),

@@ -214,6 +214,7 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		SessionId: s.given.session,
 		User:      &hummockv1.TurnSide{Text: cut(each.user, longestSide), MessageId: each.id + ":user"},
 		Assistant: &hummockv1.TurnSide{Text: cut(each.agent, longestSide), MessageId: each.id + ":agent"},
+		Embedding: hummockv1.EmbeddingMode_EMBEDDING_MODE_DEFERRED,
 	}
 	_, err := s.memory.LearnTurn(ctx, request)
 	if isMissing(err) {

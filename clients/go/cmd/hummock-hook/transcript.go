@@ -14,8 +14,7 @@ import (
 const (
 	// largestTail is how much of a transcript's end is read, in bytes. Turns that begin before it are left out.
 	largestTail = 16 << 20
-	// longestSide of a turn is stored, in bytes. A LearnTurn takes 256 KiB, but embeds it before it answers, which takes
-	// longer than an agent should wait.
+	// longestSide of a turn is stored, in bytes: what comes behind it is a listing more often than an answer.
 	longestSide = 32 << 10
 	cutMark     = "\n… (cut)"
 )

@@ -611,7 +611,7 @@ func (TurnSideStatus) EnumDescriptor() ([]byte, []int) {
 type EmbeddingMode int32
 
 const (
-	// Not said. Means INLINE in Learn, and DEFERRED in LearnStream.
+	// Not said. Means INLINE in Learn and LearnTurn, and DEFERRED for the memories of LearnStream.
 	EmbeddingMode_EMBEDDING_MODE_UNSPECIFIED EmbeddingMode = 0
 	// Before the answer: the next recall finds them by meaning, too.
 	EmbeddingMode_EMBEDDING_MODE_INLINE EmbeddingMode = 1
@@ -2336,6 +2336,8 @@ type LearnTurnRequest struct {
 	// log, where no further turn is counted. Both message ids are required then, and have to be there: else NOT_FOUND.
 	// Unset means that an answer that says something else than the one that is there is ALREADY_EXISTS.
 	ReplaceAnswer bool `protobuf:"varint,7,opt,name=replace_answer,json=replaceAnswer,proto3" json:"replace_answer,omitempty"`
+	// When both sides get their vectors. Who does not wait for the answer, such as a hook of an agent, says DEFERRED.
+	Embedding     EmbeddingMode `protobuf:"varint,8,opt,name=embedding,proto3,enum=hummock.v1.EmbeddingMode" json:"embedding,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2417,6 +2419,13 @@ func (x *LearnTurnRequest) GetReplaceAnswer() bool {
 		return x.ReplaceAnswer
 	}
 	return false
+}
+
+func (x *LearnTurnRequest) GetEmbedding() EmbeddingMode {
+	if x != nil {
+		return x.Embedding
+	}
+	return EmbeddingMode_EMBEDDING_MODE_UNSPECIFIED
 }
 
 // What became of a turn.
@@ -3457,7 +3466,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\rLearnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x121\n" +
 	"\aresults\x18\x02 \x03(\v2\x17.hummock.v1.LearnResultR\aresults\x12#\n" +
-	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\x97\x02\n" +
+	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\xd0\x02\n" +
 	"\x10LearnTurnRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3467,7 +3476,8 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x04user\x18\x04 \x01(\v2\x14.hummock.v1.TurnSideR\x04user\x122\n" +
 	"\tassistant\x18\x05 \x01(\v2\x14.hummock.v1.TurnSideR\tassistant\x12&\n" +
 	"\x0fused_memory_ids\x18\x06 \x03(\tR\rusedMemoryIds\x12%\n" +
-	"\x0ereplace_answer\x18\a \x01(\bR\rreplaceAnswer\"\x8f\x01\n" +
+	"\x0ereplace_answer\x18\a \x01(\bR\rreplaceAnswer\x127\n" +
+	"\tembedding\x18\b \x01(\x0e2\x19.hummock.v1.EmbeddingModeR\tembedding\"\x8f\x01\n" +
 	"\x11LearnTurnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n" +
 	"\x04user\x18\x02 \x01(\v2\x1a.hummock.v1.TurnSideResultR\x04user\x128\n" +
@@ -3743,47 +3753,48 @@ var file_hummock_v1_context_service_proto_depIdxs = []int32{
 	24, // 36: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
 	25, // 37: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
 	25, // 38: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
-	26, // 39: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
-	26, // 40: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
-	27, // 41: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
-	29, // 42: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
-	28, // 43: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
-	30, // 44: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
-	51, // 45: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
-	11, // 46: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
-	52, // 47: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
-	39, // 48: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
-	11, // 49: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
-	43, // 50: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
-	44, // 51: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
-	34, // 52: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
-	46, // 53: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
-	47, // 54: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
-	12, // 55: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
-	36, // 56: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
-	41, // 57: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
-	16, // 58: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
-	17, // 59: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
-	27, // 60: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
-	29, // 61: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
-	31, // 62: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
-	33, // 63: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
-	37, // 64: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
-	53, // 65: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
-	54, // 66: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
-	21, // 67: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
-	22, // 68: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
-	28, // 69: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
-	30, // 70: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
-	32, // 71: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
-	35, // 72: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
-	38, // 73: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
-	55, // 74: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
-	66, // [66:75] is the sub-list for method output_type
-	57, // [57:66] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	10, // 39: hummock.v1.LearnTurnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	26, // 40: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
+	26, // 41: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
+	27, // 42: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
+	29, // 43: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
+	28, // 44: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
+	30, // 45: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
+	51, // 46: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
+	11, // 47: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
+	52, // 48: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
+	39, // 49: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
+	11, // 50: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
+	43, // 51: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
+	44, // 52: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
+	34, // 53: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
+	46, // 54: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
+	47, // 55: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
+	12, // 56: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
+	36, // 57: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
+	41, // 58: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
+	16, // 59: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
+	17, // 60: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
+	27, // 61: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
+	29, // 62: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
+	31, // 63: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
+	33, // 64: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
+	37, // 65: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
+	53, // 66: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
+	54, // 67: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
+	21, // 68: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
+	22, // 69: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
+	28, // 70: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
+	30, // 71: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
+	32, // 72: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
+	35, // 73: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
+	38, // 74: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
+	55, // 75: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
+	67, // [67:76] is the sub-list for method output_type
+	58, // [58:67] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_context_service_proto_init() }

@@ -345,7 +345,7 @@ class _EmbeddingMode:
 class _EmbeddingModeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_EmbeddingMode.ValueType], _builtins.type):
     DESCRIPTOR: _descriptor.EnumDescriptor
     EMBEDDING_MODE_UNSPECIFIED: _EmbeddingMode.ValueType  # 0
-    """Not said. Means INLINE in Learn, and DEFERRED in LearnStream."""
+    """Not said. Means INLINE in Learn and LearnTurn, and DEFERRED for the memories of LearnStream."""
     EMBEDDING_MODE_INLINE: _EmbeddingMode.ValueType  # 1
     """Before the answer: the next recall finds them by meaning, too."""
     EMBEDDING_MODE_DEFERRED: _EmbeddingMode.ValueType  # 2
@@ -357,7 +357,7 @@ class EmbeddingMode(_EmbeddingMode, metaclass=_EmbeddingModeEnumTypeWrapper):
     """When memories that come without a vector get theirs."""
 
 EMBEDDING_MODE_UNSPECIFIED: EmbeddingMode.ValueType  # 0
-"""Not said. Means INLINE in Learn, and DEFERRED in LearnStream."""
+"""Not said. Means INLINE in Learn and LearnTurn, and DEFERRED for the memories of LearnStream."""
 EMBEDDING_MODE_INLINE: EmbeddingMode.ValueType  # 1
 """Before the answer: the next recall finds them by meaning, too."""
 EMBEDDING_MODE_DEFERRED: EmbeddingMode.ValueType  # 2
@@ -1218,6 +1218,7 @@ class LearnTurnRequest(_message.Message):
     ASSISTANT_FIELD_NUMBER: _builtins.int
     USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
     REPLACE_ANSWER_FIELD_NUMBER: _builtins.int
+    EMBEDDING_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
@@ -1229,6 +1230,8 @@ class LearnTurnRequest(_message.Message):
     log, where no further turn is counted. Both message ids are required then, and have to be there: else NOT_FOUND.
     Unset means that an answer that says something else than the one that is there is ALREADY_EXISTS.
     """
+    embedding: Global___EmbeddingMode.ValueType
+    """When both sides get their vectors. Who does not wait for the answer, such as a hook of an agent, says DEFERRED."""
     @_builtins.property
     def user(self) -> Global___TurnSide:
         """What the user said. Required. Its message is appended unless it is there."""
@@ -1251,10 +1254,11 @@ class LearnTurnRequest(_message.Message):
         assistant: Global___TurnSide | None = ...,
         used_memory_ids: _abc.Iterable[_builtins.str] | None = ...,
         replace_answer: _builtins.bool = ...,
+        embedding: Global___EmbeddingMode.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "embedding", b"embedding", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

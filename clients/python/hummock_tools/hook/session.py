@@ -158,6 +158,7 @@ class Session:
             "sessionId": self._given.session,
             "user": {"text": cut(turn.user, LONGEST_SIDE), "messageId": f"{turn.id}:user"},
             "assistant": {"text": cut(turn.agent, LONGEST_SIDE), "messageId": f"{turn.id}:agent"},
+            "embedding": "EMBEDDING_MODE_DEFERRED",
         }
         try:
             try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LARGEST_TAIL = 16 << 20
 """Bytes of a transcript's end that are read. Turns that begin before it are left out."""
 LONGEST_SIDE = 32 << 10
-"""Bytes of each side of a turn that are stored: the service embeds a turn before it answers."""
+"""Bytes of each side of a turn that are stored: what comes behind is a listing more often than an answer."""
 CUT_MARK = "\n… (cut)"
 
 _NOISE = ("<local-command-", "<bash-", "<task-notification>", "[Request interrupted")
