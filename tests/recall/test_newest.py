@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import TimeInterval, Wanted
 from hummock.recall.fuse import Fused
 from hummock.recall.prefer import newest_first
@@ -56,6 +56,9 @@ def test_the_replaced_one_names_its_replacement() -> None:
         pytest.param({}, {"age_days": 60.0}, {}, id="it is not newer"),
         pytest.param({}, {"vector": (0.5, 0.866)}, {}, id="it is about something else"),
         pytest.param({}, {"cosine": 0.2}, {}, id="it hardly fits the question"),
+        pytest.param({}, {"writer": 7}, {}, id="nobody vouches for its writer"),
+        pytest.param({"origin": Origin.AI_OUTPUT}, {}, {}, id="the model has said the older one"),
+        pytest.param({"speaker": "Lin"}, {"speaker": "Mia"}, {}, id="somebody else has said the older one"),
         pytest.param({"kind": MemoryKind.CODE_FRAGMENT}, {}, {}, id="the older one is code"),
         pytest.param({}, {}, {"neighbours": False}, id="one path alone is asked"),
         pytest.param({}, {}, {"wanted": Wanted.FROM_ASSISTANT}, id="the assistant's words are asked for"),
@@ -71,6 +74,10 @@ def test_the_order_stays_where(old: dict[str, Any], new: dict[str, Any], how: di
     rows = Row(**OLD | old), Row(**NEW | new)
     before = ranked(candidates(rows), plan(**how), features()).memory_ids
     assert order(*rows, **how) == before == ("old", "new")
+
+
+def test_a_writer_that_nobody_vouches_for_replaces_its_own_words() -> None:
+    assert order(Row(**OLD | {"writer": 7}), Row(**NEW | {"writer": 7})) == ("new", "old")
 
 
 def test_of_a_chain_of_changes_the_newest_comes_first() -> None:

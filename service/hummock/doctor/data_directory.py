@@ -111,7 +111,8 @@ def has_room_in_its_quota(case: Case) -> Finding | None:
         most = int(storage.map_bytes * (1 - DEFAULT_LIMITS.map_reserve_share))
         used, quota = found, min(storage.quota_bytes, most)
     said = f"the store uses {used / _MIB:.0f} of {quota / _MIB:.0f} MiB"
-    mend = f"hummock remove slack {case.its_data}   # or forget memories, or raise storage.quota_bytes and storage.map_bytes"
+    others = "or forget memories, or raise storage.quota_bytes and storage.map_bytes"
+    mend = f"hummock remove slack {case.its_data}   # {others}"
     if used >= quota:
         return error(f"{said}: nothing more is stored", mend)
     if used >= _NEAR_FULL * quota:

@@ -268,8 +268,7 @@ def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
     tense = tense_of(question_of(text))
     if tense is Tense.PAST:
         return fused
-    found = fused.candidates
-    newer, older = _replaced(found.rows[fused.row], found.vector(fused.row), np.flatnonzero(tells))
+    newer, older = _replaced(fused, np.flatnonzero(tells))
     if not len(newer):
         return fused
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
@@ -284,23 +283,27 @@ def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
     return fused.take(order, relevance=relevance[order], score=score[order], replaced_by=replaced_by)
 
 
-def _replaced(
-    rows: NDArray[np.void], vectors: NDArray[np.float32], tells: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _replaced(fused: Fused, tells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Places of notes that tell a change, the newest last, and the place of what each most likely replaces.
 
-    That is the best of the older notes by the same person that are about as much like it as any.
+    That is the best of the older notes by the same person that are about as much like it as any. What a writer says
+    that nobody vouches for replaces only what that writer has said.
     """
+    rows, vectors = fused.candidates.rows[fused.row], fused.candidates.vector(fused.row)
     told = np.where(np.isnan(rows["event_time"]), rows["create_time"], rows["event_time"])
     tells = tells[np.argsort(told[tells], kind="stable")]
     speakers = rows["speaker"][tells][:, None]
     may_be = (rows["kind"] == MemoryKind.NOTE) & (told <= told[tells][:, None] - LATER_S)
     may_be &= (rows["origin"] == Origin.AI_OUTPUT) == (rows["origin"][tells][:, None] == Origin.AI_OUTPUT)
     may_be &= (rows["speaker"] == speakers) | (rows["speaker"] == 0) | (speakers == 0)
+    if len(fused.candidates.writer):
+        writer = fused.candidates.writer[fused.row]
+        may_be &= (writer[tells][:, None] == 0) | (writer == writer[tells][:, None])
     likeness = np.where(may_be, vectors[tells] @ vectors.T, -1.0)
     is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, ALIKE)
-    has_any = is_close.any(axis=1)
-    return tells[has_any], is_close.argmax(axis=1)[has_any]
+    older = is_close.argmax(axis=1)
+    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * fused.relevance[older])
+    return tells[fits], older[fits]
 
 
 # A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that
