@@ -21,7 +21,7 @@ def test_it_counts_asks_and_forgets(run: Run, fake: FakeService) -> None:
     assert done.exit_code == 0, done.output
     assert "Forget 3 memories" in done.stderr
     assert "forgotten: 3 memories" in done.stdout
-    assert "hummock purge" in done.stderr
+    assert "hummock remove bytes" in done.stderr
     counted, forgotten = forgets(fake)
     assert (counted.dry_run, forgotten.dry_run) == (True, False)
     assert (forgotten.contains, list(forgotten.filter.paths), forgotten.with_sessions) == ("港口", ["a.py"], True)
