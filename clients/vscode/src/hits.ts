@@ -2,6 +2,7 @@ import { type Hit, type Memory, MemoryKind, RecallPath, type RecallResponse } fr
 import { anchorOf } from "./paths.js";
 import { oneLine, type Words } from "./words.js";
 
+const MINUTES_AN_HOUR = 60;
 const HOURS_A_DAY = 24;
 const DAYS_A_YEAR = 365.25;
 
@@ -68,13 +69,15 @@ export function kindWord(kind: MemoryKind, words: Words): string {
 }
 
 /**
- * Why a hit was chosen, in one line: the paths that found it, its matched words, age, verdicts, and what probably
- * replaces it.
+ * Why a hit was chosen, in one line: what probably replaces it, the paths that found it, its matched words, age and
+ * verdicts.
  *
  * @param titles Titles of the memories around it by their ids.
  */
 export function whyOf(hit: Hit, titles: ReadonlyMap<string, string>, words: Words): string {
-  const parts = hit.paths.map(path => foundBy(path, hit, words));
+  const newer = hit.likelyReplacedBy;
+  const parts = newer ? [words("probably replaced by “{0}”", titles.get(newer) ?? oneLine(newer))] : [];
+  parts.push(...hit.paths.map(path => foundBy(path, hit, words)));
   const matched = hit.matchedTerms.map(oneLine).join(", ");
   if (matched) parts.push(words("words: {0}", matched));
   for (const { asked, meant } of hit.corrections)
@@ -83,14 +86,14 @@ export function whyOf(hit: Hit, titles: ReadonlyMap<string, string>, words: Word
   if (hit.helpfulCount) parts.push(words("found helpful: {0}", hit.helpfulCount));
   if (hit.wrongCount) parts.push(words("found wrong: {0}", hit.wrongCount));
   if (hit.nearTwin) parts.push(words("another version of a hit above"));
-  const newer = hit.likelyReplacedBy;
-  if (newer) parts.push(words("probably replaced by “{0}”", titles.get(newer) ?? oneLine(newer)));
   return parts.join(" · ");
 }
 
 /** An age in its largest fitting unit. */
 function age(days: number, words: Words): string {
-  if (days < 1) return words("{0} h", Math.floor(days * HOURS_A_DAY));
+  const hours = days * HOURS_A_DAY;
+  if (hours < 1) return words("{0} min", Math.floor(hours * MINUTES_AN_HOUR));
+  if (days < 1) return words("{0} h", Math.floor(hours));
   return days < DAYS_A_YEAR ? words("{0} d", Math.floor(days)) : words("{0} y", Math.floor(days / DAYS_A_YEAR));
 }
 

@@ -66,8 +66,8 @@ test("hits are listed by group, each with its score, place and why it was chosen
       [
         "parseDate takes anything",
         "0.50 · note",
-        "by words 0.0 · parseDaet taken for parseDate · 4 h old · another version of a hit above" +
-          " · probably replaced by “parseDate takes ISO 8601”",
+        "probably replaced by “parseDate takes ISO 8601” · by words 0.0 · parseDaet taken for parseDate · 4 h old" +
+          " · another version of a hit above",
       ],
     ],
     ["Code", ["parseDate", "1.00 · code · src/dates.ts:7", "by the domain's name · 2 y old"]],
