@@ -23,9 +23,10 @@ export class Status implements vscode.Disposable {
     this.#show();
   }
 
-  /** Shows that the service answers, or why it does not. */
+  /** Shows that the service answers, or why it does not; the empty view says so too. */
   showReach(error: Error | undefined): void {
     this.#away = error;
+    void vscode.commands.executeCommand("setContext", "hummock.isAway", error !== undefined);
     this.#show();
   }
 

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { type HummockClient, HummockError, type MemoryEvent, MemoryKind } from "hummock";
 
 const FIRST_PAUSE_MS = 2_000;
-const LONGEST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 10_000;
 
 /** What a watch tells. */
 export interface WatchCallbacks {
@@ -14,7 +14,7 @@ export interface WatchCallbacks {
 
 /**
  * Follows what becomes of a project's memories until the signal ends it. Where the service is away it tries again,
- * after 2 seconds and up to 30.
+ * after 2 seconds and up to 10.
  */
 export async function follow(
   client: HummockClient,

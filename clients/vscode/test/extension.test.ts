@@ -125,9 +125,10 @@ describe("without a service", () => {
     assert.deepEqual(shellArgs, ["serve", "--host", "127.0.0.1", "--port", "1"]);
   });
 
-  test("the status bar says so", async () => {
+  test("the status bar and the empty view say so", async () => {
     await until(() => host.status?.text.includes("circle-slash"));
     assert.match(host.status!.tooltip, /is `hummock serve` running/);
+    assert.equal(host.contexts.get("hummock.isAway"), true);
   });
 
   test("what to install is said where the command is missing", async () => {
@@ -180,6 +181,7 @@ describe("with a service", { skip: TARGET ? false : "HUMMOCK_TARGET names no ser
     host.answers = ["parseDate takes ISO 8601 only"];
     await run("rememberSelection");
     assert.equal(host.messages.at(-1)!.text, "Remembered.");
+    await until(() => host.contexts.get("hummock.isAway") === false);
     const first = await until(() => host.decorations[0]);
     assert.deepEqual([first.range.start.line, first.range.end.line], [0, 1]);
     const rows = await until(() => listed().length >= 3 && listed());

@@ -23,6 +23,7 @@ export const host = {
   log: [] as string[],
   documents: new Map<string, { provideTextDocumentContent(uri: Uri): Promise<string> }>(),
   trees: new Map<string, Tree>(),
+  contexts: new Map<string, unknown>(),
   commands: new Map<string, (...given: unknown[]) => unknown>(),
   editors: undefined as unknown as EventEmitter<unknown>,
   saves: undefined as unknown as EventEmitter<unknown>,
@@ -257,7 +258,10 @@ export const commands = {
     host.commands.set(name, run);
     return { dispose: () => host.commands.delete(name) };
   },
-  executeCommand: async (name: string, ...given: unknown[]) => host.commands.get(name)!(...given),
+  executeCommand: async (name: string, ...given: unknown[]) => {
+    if (name === "setContext") return void host.contexts.set(given[0] as string, given[1]);
+    return host.commands.get(name)!(...given);
+  },
 };
 
 export const env = {
