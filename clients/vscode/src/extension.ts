@@ -57,7 +57,7 @@ export function activate(context: vscode.ExtensionContext): void {
   );
   showProject();
   void view.refresh();
-  startIndexes(service, index);
+  index.startWanted(vscode.workspace.workspaceFolders ?? []);
 }
 
 /** Ends what was started. */
@@ -70,14 +70,6 @@ function consolePage(service: Service): string {
   const project = service.folderOf()?.project;
   const address = consoleAddress().replace(/\/+$/, "");
   return project ? `${address}/ask?project=${encodeURIComponent(project)}` : address;
-}
-
-function startIndexes(service: Service, index: Indexing): void {
-  for (const { uri } of vscode.workspace.workspaceFolders ?? []) {
-    const isWanted = vscode.workspace.getConfiguration("hummock", uri).get<boolean>("indexOnOpen");
-    const folder = isWanted ? service.folderOf(uri) : undefined;
-    if (folder) void index.start(folder);
-  }
 }
 
 async function menu(index: Indexing): Promise<void> {

@@ -10,17 +10,35 @@ export class Indexing implements vscode.Disposable {
   readonly #log: vscode.OutputChannel;
   readonly #onState: (state: IndexState) => void;
   readonly #runs = new Map<string, IndexRun>();
+  readonly #subscriptions: vscode.Disposable[];
 
   constructor(service: Service, words: Words, onState: (state: IndexState) => void) {
     this.#service = service;
     this.#words = words;
     this.#onState = onState;
     this.#log = vscode.window.createOutputChannel("Hummock");
+    this.#subscriptions = [
+      this.#log,
+      service.onChange(() => this.#restart()),
+      vscode.workspace.onDidChangeWorkspaceFolders(({ added, removed }) => {
+        for (const { uri } of removed) void this.#runs.get(uri.fsPath)?.stop();
+        this.startWanted(added);
+      }),
+    ];
   }
 
   /** Whether any folder is followed. */
   get isRunning(): boolean {
     return this.#runs.size > 0;
+  }
+
+  /** Indexes and follows those of the folders whose settings ask for it. */
+  startWanted(folders: readonly vscode.WorkspaceFolder[]): void {
+    for (const { uri } of folders) {
+      const isWanted = vscode.workspace.getConfiguration("hummock", uri).get<boolean>("indexOnOpen");
+      const folder = isWanted ? this.#service.folderOf(uri) : undefined;
+      if (folder) void this.start(folder);
+    }
   }
 
   /** Indexes the folder that is worked in and follows it; where that runs already, it is started anew. */
@@ -29,8 +47,9 @@ export class Indexing implements vscode.Disposable {
       void vscode.window.showErrorMessage(this.#words("Open a folder first: its name is that of the project."));
       return;
     }
-    await this.#runs.get(folder.folder)?.stop();
     const environment = await this.#service.environment();
+    // Somebody else may have started it meanwhile.
+    for (let run = this.#runs.get(folder.folder); run; run = this.#runs.get(folder.folder)) await run.stop();
     const { target } = this.#service;
     const onState = (state: IndexState) => this.#changed(folder.folder, run, state);
     const options = { ...folder, command: commandName(), target, environment };
@@ -51,7 +70,15 @@ export class Indexing implements vscode.Disposable {
 
   dispose(): void {
     void this.stop();
-    this.#log.dispose();
+    for (const subscription of this.#subscriptions) subscription.dispose();
+  }
+
+  /** Starts all anew: the target, the token, the command or a project may be another one. */
+  #restart(): void {
+    for (const path of [...this.#runs.keys()]) {
+      const folder = this.#service.folderOf(vscode.Uri.file(path));
+      if (folder) void this.start(folder);
+    }
   }
 
   #changed(folder: string, run: IndexRun, state: IndexState): void {

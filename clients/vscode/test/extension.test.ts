@@ -286,6 +286,15 @@ describe("with a service", { skip: TARGET ? false : "HUMMOCK_TARGET names no ser
       assert.deepEqual(paths, ["src/dates.ts"]);
       await run("stopIndex");
       assert.match(host.status!.tooltip, /The folder is not followed\.$/);
+
+      host.settings["indexOnOpen"] = true;
+      const folders = editor.workspace.workspaceFolders;
+      host.folders.fire({ added: folders, removed: [] });
+      await until(() => host.status!.text.includes("$(eye)"));
+      await Promise.all([run("startIndex"), run("startIndex")]);
+      await until(() => host.status!.text.includes("$(eye)"));
+      host.folders.fire({ added: [], removed: folders });
+      await until(() => host.status!.tooltip.endsWith("The folder is not followed."));
     },
   );
 

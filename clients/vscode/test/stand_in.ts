@@ -26,6 +26,7 @@ export const host = {
   contexts: new Map<string, unknown>(),
   commands: new Map<string, (...given: unknown[]) => unknown>(),
   editors: undefined as unknown as EventEmitter<unknown>,
+  folders: undefined as unknown as EventEmitter<{ added: object[]; removed: object[] }>,
   saves: undefined as unknown as EventEmitter<unknown>,
   configurations: undefined as unknown as EventEmitter<unknown>,
   /** Told of everything that is recorded. */
@@ -75,6 +76,7 @@ export class EventEmitter<T> {
 }
 
 host.editors = new EventEmitter();
+host.folders = new EventEmitter();
 host.saves = new EventEmitter();
 host.configurations = new EventEmitter();
 
@@ -246,7 +248,7 @@ export const workspace = {
   getConfiguration: () => ({ get: (name: string, otherwise?: unknown) => host.settings[name] ?? otherwise }),
   onDidChangeConfiguration: host.configurations.event,
   onDidSaveTextDocument: host.saves.event,
-  onDidChangeWorkspaceFolders: () => nothing,
+  onDidChangeWorkspaceFolders: host.folders.event,
   registerTextDocumentContentProvider: (scheme: string, provider: never) => {
     host.documents.set(scheme, provider);
     return nothing;
