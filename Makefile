@@ -164,7 +164,7 @@ proto: $(VENV)/.dev ## Write the stubs of proto/ again, those for Go and TypeScr
 	@if [ -d clients/typescript/node_modules ]; then sh clients/typescript/generate.sh; \
 		else echo "clients/typescript is left as it is: npm ci has not been run in it" >&2; fi
 
-release: $(VENV)/.server ## Build packages of the commit into dist/ (PARTS=python,kernels,npm,maven,go,sbom: those alone)
+release: $(VENV)/.server ## Build packages of the commit into dist/ (PARTS=python,kernels,npm,vscode,maven,go,sbom: those alone)
 	@$(BIN)/python service/setup/release.py $(PARTS)
 
 client: $(VENV)/.dev ## Write the blocking client again from the one for asyncio, and the types of `send` from the stubs
@@ -181,4 +181,5 @@ lock: ## Write the locks again (UPGRADE=1: with the newest versions)
 clean: ## Remove what can be made again; the demo's data and models too
 	rm -rf $(VENV) .bench .demo .eval .pg .pg-cluster .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 	rm -rf tests/console/chromium/axe/node_modules clients/typescript/node_modules clients/typescript/build clients/typescript/dist
+	rm -rf clients/vscode/node_modules clients/vscode/build clients/vscode/dist
 	find service kernels clients/python tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -126,6 +126,16 @@ def build_npm(source: Source, out: Path) -> None:
     source.run(npm, "pack", "--silent", "--pack-destination", out, folder=client)
 
 
+def build_vscode(source: Source, out: Path) -> None:
+    """Build the extension for VS Code, with the client for TypeScript in it."""
+    npm = _tool("npm")
+    extension = "clients/vscode"
+    version = source.version.npm
+    source.run(npm, "version", version, "--no-git-tag-version", "--allow-same-version", "--silent", folder=extension)
+    packed = out / f"hummock-{version}.vsix"
+    source.run(npm, "run", "--silent", "package", "--", "--out", packed, folder=extension)
+
+
 def build_maven(source: Source, out: Path) -> None:
     """Build a repository that holds the client for Kotlin and Java, and its jar for plugins."""
     maven = (_tool("mvn"), "-B", "-q")
@@ -188,6 +198,7 @@ PARTS = {
     "python": Part(build=build_python, names=("hummock-*-none-any.whl", "hummock-*.tar.gz")),
     "kernels": Part(build=build_kernels, names=("hummock-*-cp*.whl",)),
     "npm": Part(build=build_npm, names=("hummock-*.tgz",)),
+    "vscode": Part(build=build_vscode, names=("hummock-*.vsix",)),
     "maven": Part(build=build_maven, names=("maven",)),
     "go": Part(build=build_go, names=("go",)),
     "sbom": Part(build=build_sbom, names=("hummock-*.cdx.json",)),

@@ -122,7 +122,7 @@ def test_an_unknown_part_is_refused_with_those_that_there_are(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert build(small, small / "dist", monkeypatch, "go,rust") == 2
-    assert "rust; there are python, kernels, npm, maven, go, sbom" in capsys.readouterr().err
+    assert "rust; there are python, kernels, npm, vscode, maven, go, sbom" in capsys.readouterr().err
     assert not (small / "dist").exists()
 
 

@@ -48,7 +48,7 @@ def test_the_check_runs_what_everybody_runs() -> None:
 def test_a_release_builds_every_part() -> None:
     built = [re.search(r"make release PARTS=(\S+)", command) for command in commands_of(load("release.yml"))]
     parts = {part for found in built if found for part in found[1].split(",")}
-    assert parts == {"python", "kernels", "npm", "maven", "go", "sbom"}
+    assert parts == {"python", "kernels", "npm", "vscode", "maven", "go", "sbom"}
 
 
 def test_only_jobs_that_attest_or_publish_have_an_identity() -> None:

@@ -1,4 +1,4 @@
-"""`hummock export` and `hummock import` against a running service."""
+"""`hummock save project` and `hummock import` against a running service."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def test_vectors_of_another_space_are_refused(data: Path, database: str, tmp_pat
     with opened_shared(database, space=other):
         pass
     for target in (tmp_path / "new", database):
-        with pytest.raises(SpacesDiffer, match=r"of model test-model .*of model other-model .*hummock export"):
+        with pytest.raises(SpacesDiffer, match=r"of model test-model .*of model other-model .*hummock save project"):
             copied(data, target)
 
 

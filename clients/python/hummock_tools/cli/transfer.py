@@ -1,4 +1,4 @@
-"""`hummock save project` and `hummock import`: a project as a file of JSON lines, and files of others into a project."""
+"""`hummock save project` and `hummock import`: a project as a file of JSON lines, and other files into a project."""
 
 from __future__ import annotations
 
