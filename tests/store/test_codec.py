@@ -227,6 +227,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
         "token_sign",
         "writer",
         "apart",
+        "pinned",
     )
     before = size - sum(row_codec.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]

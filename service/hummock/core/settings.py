@@ -51,13 +51,14 @@ class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):
-    """Tokens that a rendering may take, by its form."""
+    """Tokens that a rendering may take, by its form, and its pinned memories together in any form."""
 
     context: int | None = None
     waterfall: int | None = None
     index: int | None = None
     memories: int | None = None
     messages: int | None = None
+    pinned: int | None = None
 
     def of(self, form: RenderForm) -> int | None:
         """The budget of a form."""
@@ -130,6 +131,10 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
         """The policy that applies."""
         return REVIEW_POLICY if self.review.policy is None else self.review.policy
 
+    def pinned_tokens(self) -> int:
+        """Most tokens of the pinned memories of a prompt together, as `Memory.token_count` counts them."""
+        return PINNED_TOKENS if self.budget_tokens.pinned is None else self.budget_tokens.pinned
+
     def value(self, path: str) -> Value:
         """The value at a path of `SETTING_PATHS`."""
         group, name = path.split(".")
@@ -149,6 +154,9 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
 SECRET_POLICY: Final = SecretPolicy.REDACT
 REVIEW_POLICY: Final = ReviewPolicy.HOLD
 """Policy of a project without a setting for it."""
+
+PINNED_TOKENS: Final = 500
+"""A dozen facts of a person: an eighth of the context form's budget, a quarter of the others'."""
 
 NO_SETTINGS: Final = ProjectSettings()
 """Settings of a project that has set nothing; always this object."""

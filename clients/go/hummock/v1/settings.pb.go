@@ -151,7 +151,10 @@ type FormBudgets struct {
 	// MEMORIES.
 	Memories *uint32 `protobuf:"varint,4,opt,name=memories,proto3,oneof" json:"memories,omitempty"`
 	// MESSAGES.
-	Messages      *uint32 `protobuf:"varint,5,opt,name=messages,proto3,oneof" json:"messages,omitempty"`
+	Messages *uint32 `protobuf:"varint,5,opt,name=messages,proto3,oneof" json:"messages,omitempty"`
+	// Of these budgets what all pinned memories together may take under any form, 0 to 1000000; never more than half of the
+	// form's. 0 shows none. Unset means 500.
+	Pinned        *uint32 `protobuf:"varint,6,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +220,13 @@ func (x *FormBudgets) GetMemories() uint32 {
 func (x *FormBudgets) GetMessages() uint32 {
 	if x != nil && x.Messages != nil {
 		return *x.Messages
+	}
+	return 0
+}
+
+func (x *FormBudgets) GetPinned() uint32 {
+	if x != nil && x.Pinned != nil {
+		return *x.Pinned
 	}
 	return 0
 }
@@ -699,20 +709,22 @@ var File_hummock_v1_settings_proto protoreflect.FileDescriptor
 const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\n" +
 	"\x19hummock/v1/settings.proto\x12\n" +
-	"hummock.v1\x1a\x17hummock/v1/recall.proto\"\xea\x01\n" +
+	"hummock.v1\x1a\x17hummock/v1/recall.proto\"\x92\x02\n" +
 	"\vFormBudgets\x12\x1d\n" +
 	"\acontext\x18\x01 \x01(\rH\x00R\acontext\x88\x01\x01\x12!\n" +
 	"\twaterfall\x18\x02 \x01(\rH\x01R\twaterfall\x88\x01\x01\x12\x19\n" +
 	"\x05index\x18\x03 \x01(\rH\x02R\x05index\x88\x01\x01\x12\x1f\n" +
 	"\bmemories\x18\x04 \x01(\rH\x03R\bmemories\x88\x01\x01\x12\x1f\n" +
-	"\bmessages\x18\x05 \x01(\rH\x04R\bmessages\x88\x01\x01B\n" +
+	"\bmessages\x18\x05 \x01(\rH\x04R\bmessages\x88\x01\x01\x12\x1b\n" +
+	"\x06pinned\x18\x06 \x01(\rH\x05R\x06pinned\x88\x01\x01B\n" +
 	"\n" +
 	"\b_contextB\f\n" +
 	"\n" +
 	"_waterfallB\b\n" +
 	"\x06_indexB\v\n" +
 	"\t_memoriesB\v\n" +
-	"\t_messages\"\x80\x02\n" +
+	"\t_messagesB\t\n" +
+	"\a_pinned\"\x80\x02\n" +
 	"\rSectionQuotas\x12\x1d\n" +
 	"\adomains\x18\x01 \x01(\rH\x00R\adomains\x88\x01\x01\x12.\n" +
 	"\x10learning_records\x18\x02 \x01(\rH\x01R\x0flearningRecords\x88\x01\x01\x12*\n" +

@@ -206,6 +206,10 @@ class _MemoryMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryMark
     """Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
     behind its date; the newer one has its date too.
     """
+    MEMORY_MARK_PINNED: _MemoryMark.ValueType  # 5
+    """It is pinned (Memory.pinned). What is shown for that stands first in the text, below a heading that says so, under
+    every form in full.
+    """
 
 class MemoryMark(_MemoryMark, metaclass=_MemoryMarkEnumTypeWrapper):
     """What a reader should know about a rendered memory."""
@@ -223,6 +227,10 @@ MEMORY_MARK_INSTRUCTION_LIKE: MemoryMark.ValueType  # 3
 MEMORY_MARK_LIKELY_REPLACED: MemoryMark.ValueType  # 4
 """Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
 behind its date; the newer one has its date too.
+"""
+MEMORY_MARK_PINNED: MemoryMark.ValueType  # 5
+"""It is pinned (Memory.pinned). What is shown for that stands first in the text, below a heading that says so, under
+every form in full.
 """
 Global___MemoryMark: _TypeAlias = MemoryMark  # noqa: Y015
 
@@ -861,8 +869,8 @@ class RenderResponse(_message.Message):
     budget_tokens: _builtins.int
     """The budget that was kept."""
     over_budget: _builtins.bool
-    """True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-    there is none, the best one. CONTEXT and INDEX force nothing in but what was read.
+    """True when the text is larger than the budget although it holds no memory but what is pinned and what was asked to be
+    read or, where nothing was, the best one. CONTEXT and INDEX force nothing in but what was read.
     """
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
@@ -1011,12 +1019,17 @@ class LearnResult(_message.Message):
     DUPLICATE_OF_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     HELD_FOR_FIELD_NUMBER: _builtins.int
+    PIN_IGNORED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id; the other memory's id when it is a duplicate."""
     status: Global___LearnStatus.ValueType
     """What was done."""
     duplicate_of: _builtins.str
     """The memory that was there and says the same; deleting it deletes the text. Empty unless status is DUPLICATE."""
+    pin_ignored: _builtins.bool
+    """Whether it was sent as pinned and is not, for nobody vouches for it: its origin is AI_OUTPUT or SUMMARY, or its trust
+    below 0.5. A person pins it with UpdateMemory.
+    """
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretsFound]:
         """Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
@@ -1036,10 +1049,11 @@ class LearnResult(_message.Message):
         duplicate_of: _builtins.str = ...,
         secrets: _abc.Iterable[Global___SecretsFound] | None = ...,
         held_for: _abc.Iterable[_builtins.str] | None = ...,
+        pin_ignored: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "held_for", b"held_for", "id", b"id", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "held_for", b"held_for", "id", b"id", "pin_ignored", b"pin_ignored", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

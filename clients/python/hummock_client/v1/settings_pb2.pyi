@@ -94,6 +94,7 @@ class FormBudgets(_message.Message):
     INDEX_FIELD_NUMBER: _builtins.int
     MEMORIES_FIELD_NUMBER: _builtins.int
     MESSAGES_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     context: _builtins.int
     """CONTEXT."""
     waterfall: _builtins.int
@@ -104,6 +105,10 @@ class FormBudgets(_message.Message):
     """MEMORIES."""
     messages: _builtins.int
     """MESSAGES."""
+    pinned: _builtins.int
+    """Of these budgets what all pinned memories together may take under any form, 0 to 1000000; never more than half of the
+    form's. 0 shows none. Unset means 500.
+    """
     def __init__(
         self,
         *,
@@ -112,10 +117,11 @@ class FormBudgets(_message.Message):
         index: _builtins.int | None = ...,
         memories: _builtins.int | None = ...,
         messages: _builtins.int | None = ...,
+        pinned: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "waterfall", b"waterfall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_pinned", b"_pinned", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "pinned", b"pinned", "waterfall", b"waterfall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "waterfall", b"waterfall"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_pinned", b"_pinned", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "pinned", b"pinned", "waterfall", b"waterfall"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__context: _TypeAlias = _typing.Literal["context"]  # noqa: Y015
     _WhichOneofArgType__context: _TypeAlias = _typing.Literal["_context", b"_context"]  # noqa: Y015
@@ -125,6 +131,8 @@ class FormBudgets(_message.Message):
     _WhichOneofArgType__memories: _TypeAlias = _typing.Literal["_memories", b"_memories"]  # noqa: Y015
     _WhichOneofReturnType__messages: _TypeAlias = _typing.Literal["messages"]  # noqa: Y015
     _WhichOneofArgType__messages: _TypeAlias = _typing.Literal["_messages", b"_messages"]  # noqa: Y015
+    _WhichOneofReturnType__pinned: _TypeAlias = _typing.Literal["pinned"]  # noqa: Y015
+    _WhichOneofArgType__pinned: _TypeAlias = _typing.Literal["_pinned", b"_pinned"]  # noqa: Y015
     _WhichOneofReturnType__waterfall: _TypeAlias = _typing.Literal["waterfall"]  # noqa: Y015
     _WhichOneofArgType__waterfall: _TypeAlias = _typing.Literal["_waterfall", b"_waterfall"]  # noqa: Y015
     @_typing.overload
@@ -135,6 +143,8 @@ class FormBudgets(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memories) -> _WhichOneofReturnType__memories | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__messages) -> _WhichOneofReturnType__messages | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pinned) -> _WhichOneofReturnType__pinned | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__waterfall) -> _WhichOneofReturnType__waterfall | None: ...
 
