@@ -10,11 +10,12 @@ from uuid import uuid4
 import pytest
 
 from bench import toy_models
+from hummock_client import Client
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2
 from tests.render.hostile import assert_disarmed
-from tests.service.calls import change_settings, edit, export, failure, learn, memory_ids, render, take_in
+from tests.service.calls import change_settings, edit, export, failure, hummock, learn, memory_ids, render, take_in
 from tests.service.running import Stubs, calling_by_token
 
 pytestmark = [pytest.mark.storeless]
@@ -256,3 +257,25 @@ def test_a_memory_that_the_model_read_is_not_repeated(toy: Stubs, project: str) 
     reply = render(toy, project, "Peru", read_ids=["allergy"])
     assert reply.text.count(ALLERGY) == 1
     assert not reply.missing_ids
+
+
+def test_the_command_line_pins_and_says_what_it_cannot_pin(toy: Stubs, project: str) -> None:
+    learnt = hummock(toy, "learn", "--project", project, ALLERGY, "--pin")
+    assert learnt.exit_code == 0, learnt.output
+    refused = hummock(toy, "learn", "--project", project, "The user likes tea.", "--pin", "--origin", "summary")
+    assert "not pinned" in refused.output
+    (allergy,) = memory_ids(toy, project, filter=pb.MemoryFilter(pinned=True))
+    assert hummock(toy, "memories", "unpin", "--project", project, allergy).exit_code == 0
+    assert shown(toy, project) == []
+    (_, tea) = memory_ids(toy, project, filter=pb.MemoryFilter(origins=[pb.ORIGIN_MANUAL, pb.ORIGIN_SUMMARY]))[::-1]
+    assert hummock(toy, "memories", "pin", "--project", project, tea).exit_code == 0
+    assert shown(toy, project) == [tea]
+    assert "pinned" in hummock(toy, "memories", "get", "--project", project, tea).stdout
+
+
+def test_the_clients_note_may_be_pinned(toy: Stubs, project: str) -> None:
+    with Client(toy.target) as client:
+        client.note(project, ALLERGY, pinned=True)
+        client.note(project, "The lamp is lit.")
+    (allergy,) = memory_ids(toy, project, filter=pb.MemoryFilter(pinned=True))
+    assert shown(toy, project) == [allergy]
