@@ -301,6 +301,7 @@ class LearnStatus(IntEnum):
     DUPLICATE = 4
     QUOTED = 5
     HELD = 6
+    SMALL_TALK = 7
 
 
 class Lesson(Struct, frozen=True, kw_only=True):

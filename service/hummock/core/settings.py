@@ -18,7 +18,7 @@ from hummock.core.recall import DecayMode, Preset
 from hummock.core.render import PartialQuotas, RenderForm
 from hummock.core.review import ReviewPolicy
 
-Value: TypeAlias = int | float | str | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
+Value: TypeAlias = int | float | str | frozenset[Origin] | IntEnum | None
 """A value of a setting; None leaves it open."""
 
 
@@ -103,6 +103,19 @@ class TimeSettings(Struct, array_like=True, frozen=True, kw_only=True):
     zone: str | None = None
 
 
+class SmallTalkPolicy(IntEnum):
+    """SKIP makes no memories of small talk in turns, KEEP does."""
+
+    SKIP = 1
+    KEEP = 2
+
+
+class TurnSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """What of a turn becomes a memory."""
+
+    small_talk: SmallTalkPolicy | None = None
+
+
 class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
@@ -117,6 +130,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     retention: RetentionSettings = RetentionSettings()
     review: ReviewSettings = ReviewSettings()
     times: TimeSettings = TimeSettings()
+    turns: TurnSettings = TurnSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
         """The settings for one preset."""
@@ -130,6 +144,10 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     def review_policy(self) -> ReviewPolicy:
         """The policy that applies."""
         return REVIEW_POLICY if self.review.policy is None else self.review.policy
+
+    def keeps_small_talk(self) -> bool:
+        """Whether small talk in turns becomes memories."""
+        return self.turns.small_talk is SmallTalkPolicy.KEEP
 
     def pinned_tokens(self) -> int:
         """Most tokens of the pinned memories of a prompt together, as `Memory.token_count` counts them."""
@@ -163,7 +181,7 @@ NO_SETTINGS: Final = ProjectSettings()
 
 _SHOWN: Final = (
     *("chat", "code", "agent", "codex", "budget_tokens", "quotas"),
-    *("history", "secrets", "retention", "review", "times"),
+    *("history", "secrets", "retention", "review", "times", "turns"),
 )
 SETTING_PATHS: Final = tuple(
     f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__

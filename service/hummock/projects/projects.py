@@ -26,6 +26,8 @@ from hummock.core.settings import (
     Setting,
     SettingOrigin,
     SettingsShown,
+    SmallTalkPolicy,
+    TurnSettings,
 )
 from hummock.memories.screening import Passage
 from hummock.ports.models import Clock, Embedder
@@ -174,6 +176,7 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
         history=HistorySettings(max_messages=HISTORY_MESSAGES, max_characters=HISTORY_CHARACTERS),
         secrets=SecretSettings(policy=SECRET_POLICY),
         review=ReviewSettings(policy=REVIEW_POLICY),
+        turns=TurnSettings(small_talk=SmallTalkPolicy.SKIP),
     )
 
 

@@ -564,6 +564,8 @@ const (
 	// Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
 	// stored.
 	TurnSideStatus_TURN_SIDE_STATUS_HELD TurnSideStatus = 4
+	// It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored.
+	TurnSideStatus_TURN_SIDE_STATUS_SMALL_TALK TurnSideStatus = 5
 )
 
 // Enum value maps for TurnSideStatus.
@@ -574,6 +576,7 @@ var (
 		2: "TURN_SIDE_STATUS_UNCHANGED",
 		3: "TURN_SIDE_STATUS_QUOTED",
 		4: "TURN_SIDE_STATUS_HELD",
+		5: "TURN_SIDE_STATUS_SMALL_TALK",
 	}
 	TurnSideStatus_value = map[string]int32{
 		"TURN_SIDE_STATUS_UNSPECIFIED": 0,
@@ -581,6 +584,7 @@ var (
 		"TURN_SIDE_STATUS_UNCHANGED":   2,
 		"TURN_SIDE_STATUS_QUOTED":      3,
 		"TURN_SIDE_STATUS_HELD":        4,
+		"TURN_SIDE_STATUS_SMALL_TALK":  5,
 	}
 )
 
@@ -2109,7 +2113,7 @@ type TurnSideResult struct {
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The message's place in the session.
 	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// The memory that holds it, or will once it is approved; empty where status is QUOTED.
+	// The memory that holds it, or will once it is approved; empty where status is QUOTED or SMALL_TALK.
 	MemoryId string `protobuf:"bytes,3,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// What was done.
 	Status TurnSideStatus `protobuf:"varint,4,opt,name=status,proto3,enum=hummock.v1.TurnSideStatus" json:"status,omitempty"`
@@ -3614,13 +3618,14 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n" +
 	"\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n" +
 	"\x16LEARN_STATUS_DUPLICATE\x10\x04\x12\x15\n" +
-	"\x11LEARN_STATUS_HELD\x10\x06*\xa8\x01\n" +
+	"\x11LEARN_STATUS_HELD\x10\x06*\xc9\x01\n" +
 	"\x0eTurnSideStatus\x12 \n" +
 	"\x1cTURN_SIDE_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18TURN_SIDE_STATUS_CREATED\x10\x01\x12\x1e\n" +
 	"\x1aTURN_SIDE_STATUS_UNCHANGED\x10\x02\x12\x1b\n" +
 	"\x17TURN_SIDE_STATUS_QUOTED\x10\x03\x12\x19\n" +
-	"\x15TURN_SIDE_STATUS_HELD\x10\x04*g\n" +
+	"\x15TURN_SIDE_STATUS_HELD\x10\x04\x12\x1f\n" +
+	"\x1bTURN_SIDE_STATUS_SMALL_TALK\x10\x05*g\n" +
 	"\rEmbeddingMode\x12\x1e\n" +
 	"\x1aEMBEDDING_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15EMBEDDING_MODE_INLINE\x10\x01\x12\x1b\n" +

@@ -324,6 +324,8 @@ class _TurnSideStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TurnSi
     """Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
     stored.
     """
+    TURN_SIDE_STATUS_SMALL_TALK: _TurnSideStatus.ValueType  # 5
+    """It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored."""
 
 class TurnSideStatus(_TurnSideStatus, metaclass=_TurnSideStatusEnumTypeWrapper):
     """What became of one side of a turn."""
@@ -340,6 +342,8 @@ TURN_SIDE_STATUS_HELD: TurnSideStatus.ValueType  # 4
 """Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
 stored.
 """
+TURN_SIDE_STATUS_SMALL_TALK: TurnSideStatus.ValueType  # 5
+"""It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored."""
 Global___TurnSideStatus: _TypeAlias = TurnSideStatus  # noqa: Y015
 
 class _EmbeddingMode:
@@ -1116,7 +1120,7 @@ class TurnSideResult(_message.Message):
     position: _builtins.int
     """The message's place in the session."""
     memory_id: _builtins.str
-    """The memory that holds it, or will once it is approved; empty where status is QUOTED."""
+    """The memory that holds it, or will once it is approved; empty where status is QUOTED or SMALL_TALK."""
     status: Global___TurnSideStatus.ValueType
     """What was done."""
     @_builtins.property

@@ -81,6 +81,32 @@ REVIEW_POLICY_HOLD: ReviewPolicy.ValueType  # 2
 """They are held: no call brings them back but MemoryService.ListReview, until they are approved."""
 Global___ReviewPolicy: _TypeAlias = ReviewPolicy  # noqa: Y015
 
+class _SmallTalkPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SmallTalkPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SmallTalkPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SMALL_TALK_POLICY_UNSPECIFIED: _SmallTalkPolicy.ValueType  # 0
+    """Not said. SKIP."""
+    SMALL_TALK_POLICY_SKIP: _SmallTalkPolicy.ValueType  # 1
+    """It is a message of its session and no memory. What answers a question of the model is one all the same."""
+    SMALL_TALK_POLICY_KEEP: _SmallTalkPolicy.ValueType  # 2
+    """It becomes a memory like everything else."""
+
+class SmallTalkPolicy(_SmallTalkPolicy, metaclass=_SmallTalkPolicyEnumTypeWrapper):
+    """What becomes of small talk: sides of a turn that only greet, thank, agree or tell a mood, and name nothing ("good morning",
+    嗯嗯, "I'm tired").
+    """
+
+SMALL_TALK_POLICY_UNSPECIFIED: SmallTalkPolicy.ValueType  # 0
+"""Not said. SKIP."""
+SMALL_TALK_POLICY_SKIP: SmallTalkPolicy.ValueType  # 1
+"""It is a message of its session and no memory. What answers a question of the model is one all the same."""
+SMALL_TALK_POLICY_KEEP: SmallTalkPolicy.ValueType  # 2
+"""It becomes a memory like everything else."""
+Global___SmallTalkPolicy: _TypeAlias = SmallTalkPolicy  # noqa: Y015
+
 @_typing.final
 class FormBudgets(_message.Message):
     """Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
@@ -352,6 +378,28 @@ class TimeSettings(_message.Message):
 Global___TimeSettings: _TypeAlias = TimeSettings  # noqa: Y015
 
 @_typing.final
+class TurnSettings(_message.Message):
+    """How LearnTurn makes memories of turns. What was stored before a change stays as it is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SMALL_TALK_FIELD_NUMBER: _builtins.int
+    small_talk: Global___SmallTalkPolicy.ValueType
+    """Unset means SKIP."""
+    def __init__(
+        self,
+        *,
+        small_talk: Global___SmallTalkPolicy.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["small_talk", b"small_talk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnSettings: _TypeAlias = TurnSettings  # noqa: Y015
+
+@_typing.final
 class ProjectSettings(_message.Message):
     """All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
     value applies; where that is unset too, the default.
@@ -370,6 +418,7 @@ class ProjectSettings(_message.Message):
     RETENTION_FIELD_NUMBER: _builtins.int
     REVIEW_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
+    TURNS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def chat(self) -> _recall_pb2.RecallTuning:
         """Recalls under CHAT."""
@@ -414,6 +463,10 @@ class ProjectSettings(_message.Message):
     def times(self) -> Global___TimeSettings:
         """What days are meant by words such as "yesterday", and how times are shown."""
 
+    @_builtins.property
+    def turns(self) -> Global___TurnSettings:
+        """What of a conversation becomes a memory."""
+
     def __init__(
         self,
         *,
@@ -428,10 +481,11 @@ class ProjectSettings(_message.Message):
         retention: Global___RetentionSettings | None = ...,
         review: Global___ReviewSettings | None = ...,
         times: Global___TimeSettings | None = ...,
+        turns: Global___TurnSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times", "turns", b"turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times", "turns", b"turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
