@@ -18,8 +18,6 @@ from tests.render.hostile import assert_disarmed
 from tests.service.calls import change_settings, edit, export, failure, hummock, learn, memory_ids, render, take_in
 from tests.service.running import Stubs, calling_by_token
 
-pytestmark = [pytest.mark.storeless]
-
 ALLERGY = "I am allergic to peanuts; never offer me any."
 HEADING = "## Pinned memories (in every prompt)"
 FORMS = [form for form in context.RenderForm.values() if form]
