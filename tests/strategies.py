@@ -101,6 +101,7 @@ class Entry:
     supersedes: tuple[str, ...] = ("older",)
     metadata: tuple[tuple[str, str], ...] = ()
     writer: str = ""
+    pinned: bool = False
 
     @property
     def text(self) -> str:
@@ -145,6 +146,7 @@ class Entry:
             chunk_count=len(self.seeds),
             metadata=self.metadata,
             writer=self.writer,
+            pinned=self.pinned,
         )
 
     def terms(self) -> Terms:

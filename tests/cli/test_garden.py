@@ -67,6 +67,22 @@ def test_missing_memories_are_named_and_end_with_status_1(run: Run) -> None:
         assert "memory gone does not exist in this project" in result.stderr
 
 
+@pytest.mark.parametrize(("verb", "pinned"), [("pin", True), ("unpin", False)])
+def test_memories_are_pinned_and_unpinned_by_their_ids(run: Run, fake: FakeService, verb: str, pinned: bool) -> None:
+    assert run("memories", verb, "m1", "m2").stdout == f"{verb}ned m1\n{verb}ned m2\n"
+    for request, memory_id in zip(fake.asked, ("m1", "m2"), strict=True):
+        assert isinstance(request, memory_pb.UpdateMemoryRequest)
+        assert (request.memory.id, request.memory.pinned) == (memory_id, pinned)
+        assert list(request.update_mask.paths) == ["pinned"]
+
+
+def test_a_list_may_be_of_what_is_pinned(run: Run, fake: FakeService) -> None:
+    run("memories", "ls", "--pinned")
+    request = fake.asked[0]
+    assert isinstance(request, memory_pb.ListMemoriesRequest)
+    assert request.filter.pinned
+
+
 def test_edit_changes_only_what_is_given(run: Run, fake: FakeService) -> None:
     assert run("memories", "edit", "m1", "--title", "新标题", "--trust", "0").exit_code == 0
     request = fake.asked[0]

@@ -32,6 +32,14 @@ def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeServic
     assert (first.title, list(first.tags)) == ("t", ["x"])
 
 
+def test_what_is_learnt_may_be_pinned(run: Run, fake: FakeService) -> None:
+    run("learn", "I am allergic to peanuts", "--pin")
+    request = fake.asked[0]
+    assert isinstance(request, pb.LearnRequest)
+    assert request.memories[0].pinned
+    assert run("learn", "--file", "-", "--pin").exit_code == 2
+
+
 @pytest.mark.long
 def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fake: FakeService) -> None:
     run("learn", "x", "--kind", "entry")

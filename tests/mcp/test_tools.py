@@ -265,6 +265,16 @@ def test_the_context_of_a_task_is_the_code_presets_section(agent: Agent, learn: 
     assert sorted(context["memory_ids"]) == sorted(ids)
 
 
+def test_the_context_of_any_task_begins_with_what_is_pinned(agent: Agent, learn: Callable[..., list[str]]) -> None:
+    rule = note("Answer in short sentences.")
+    rule.pinned = True
+    (rule_id, *_) = learn(rule, QUESTION)
+    context = answer(call(agent, "recall_context", task="sort a list in Kotlin"))
+    assert context["text"].startswith("## Pinned memories (in every prompt)")
+    assert "Answer in short sentences." in context["text"]
+    assert context["memory_ids"][0] == rule_id
+
+
 def test_the_context_keeps_its_budget_and_names_what_had_no_room(agent: Agent, learn: Callable[..., list[str]]) -> None:
     """S0-33."""
     learn(REPAYMENT, QUESTION)

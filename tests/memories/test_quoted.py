@@ -48,7 +48,7 @@ class Talk:
 
     def turn(self, answer: str, *used_ids: str, session_id: str = "s", message_id: str = "") -> LearnedTurn:
         ids = ("", message_id)
-        return self.learn_turn(turn("what do you know", answer, *used_ids, session_id=session_id, ids=ids))
+        return self.learn_turn(turn("what do you know of Lima", answer, *used_ids, session_id=session_id, ids=ids))
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_what_an_answer_of_another_session_has_said_is_quoted_too(talk: Talk) ->
 
 def test_who_says_the_same_again_in_a_session_says_it_again(talk: Talk) -> None:
     """1.1-14: turns of a session are never merged."""
-    assert [talk.turn("ok").assistant.status for _ in range(3)] == [LearnStatus.CREATED] * 3
+    assert [talk.turn("Lima").assistant.status for _ in range(3)] == [LearnStatus.CREATED] * 3
 
 
 def test_a_message_that_was_quoted_stays_so_when_it_is_learnt_again(talk: Talk) -> None:
@@ -122,11 +122,11 @@ def test_all_texts_of_a_memory_can_be_quoted(talk: Talk) -> None:
 def test_an_embedding_is_not_made_of_a_quote(talk: Talk) -> None:
     talk.place.embedder.embedded.clear()
     talk.turn(SENTENCES[0])
-    assert talk.place.embedder.embedded == ["what do you know"]
+    assert talk.place.embedder.embedded == ["what do you know of Lima"]
 
 
-def test_an_answer_without_words_is_stored(talk: Talk) -> None:
-    assert talk.turn("👍").assistant.status is LearnStatus.CREATED
+def test_an_answer_without_words_quotes_nothing(talk: Talk) -> None:
+    assert talk.turn("👍").assistant.status is LearnStatus.SMALL_TALK
 
 
 @pytest.mark.long

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from hummock.core import facets
 from hummock.core.memory import CodeFragment, Filter, MemoryKind, Origin
+from hummock.ports.store import Snapshot
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import IDS, SESSIONS, TAGS, Entry, delete_request, entries
@@ -39,15 +41,16 @@ def dressed() -> st.SearchStrategy[Entry]:
         event_time: float | None,
         metadata: tuple[tuple[str, str], ...],
         writer: str,
+        pinned: bool,
     ) -> Entry:
         kind = entry.kind if detail is None else MemoryKind.CODE_FRAGMENT
-        return replace(
-            entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time, metadata=metadata, writer=writer
-        )
+        told = replace(entry, speaker=speaker, detail=detail, kind=kind, event_time=event_time)
+        return replace(told, metadata=metadata, writer=writer, pinned=pinned)
 
     times, writers = st.none() | st.sampled_from(TIMES), st.sampled_from(WRITERS)
     speakers = st.sampled_from(SPEAKERS)
-    return st.builds(dress, entries(MANY_IDS), speakers, st.none() | details, times, some(FACTS), writers)
+    facts = some(FACTS)
+    return st.builds(dress, entries(MANY_IDS), speakers, st.none() | details, times, facts, writers, st.booleans())
 
 
 def some(values: Sequence[Value]) -> st.SearchStrategy[tuple[Value, ...]]:
@@ -72,6 +75,7 @@ def filters() -> st.SearchStrategy[Filter]:
         event_before=times,
         excluded_ids=some((*MANY_IDS, "unknown")),
         metadata=some(FACTS),
+        pinned=st.booleans(),
     )
 
 
@@ -80,6 +84,7 @@ def passes(entry: Entry, where: Filter) -> bool:
     path = entry.detail.path if isinstance(entry.detail, CodeFragment) else None
     return (
         (not where.kinds or entry.kind in where.kinds)
+        and (entry.pinned or not where.pinned)
         and (not where.origins or entry.origin in where.origins)
         and all(tag in entry.tags for tag in where.tags)
         and (not where.session_ids or entry.session_id in where.session_ids)
@@ -92,6 +97,21 @@ def passes(entry: Entry, where: Filter) -> bool:
         and (where.event_before is None or (told is not None and told < where.event_before))
         and entry.id not in where.excluded_ids
         and all(fact in entry.metadata for fact in where.metadata)
+    )
+
+
+def pinned_ids(where: Filter, snapshot: Snapshot) -> list[str]:
+    return [memory.id for memory in snapshot.pinned(where, 3)]
+
+
+def is_pinned_for(entry: Entry, where: Filter) -> bool:
+    """Whether prompts with the filter have it: kinds, origins, paths and times do not count."""
+    scope = Filter(tags=where.tags, writers=where.writers, excluded_ids=where.excluded_ids, metadata=where.metadata)
+    return (
+        entry.pinned
+        and passes(entry, scope)
+        and (not where.speakers or entry.speaker in ("", *where.speakers))
+        and (not where.session_ids or entry.session_id in ("", *where.session_ids))
     )
 
 
@@ -124,6 +144,8 @@ def test_a_filter_lets_through_what_its_rules_say(
             assert set(found.memory_id) <= set(allowed)
             assert {entry.id for entry in expected if entry.seeds and entry.id in allowed} <= set(found.memory_id)
             assert [memory.id for memory in store.page("p", one, 0, 100, full=False).memories] == allowed
+            newest = [entry.id for entry in reversed(expected) if is_pinned_for(entry, one)]
+            assert store.read("p", partial(pinned_ids, one)) == newest[:3]
 
 
 @pytest.mark.long

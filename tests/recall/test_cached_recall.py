@@ -178,6 +178,7 @@ OTHERS: dict[str, Sequence[object]] = {
         Filter(excluded_ids=("a",)),
         Filter(metadata=(("env", "prod"),)),
         Filter(writers=("a",)),
+        Filter(pinned=True),
     ],
     "paths": [frozenset({RecallPath.VECTOR}), frozenset({RecallPath.KEYWORD})],
     "decay_mode": [DecayMode.EXPONENTIAL, DecayMode.TRUE_HALF_LIFE],

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from hummock.core.candidates import FoundBy
 from hummock.core.errors import EmbSpaceMismatch, SeqNotReached
-from hummock.core.memory import Memory, MemoryKind, Origin
+from hummock.core.memory import Filter, Memory, MemoryKind, Origin
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, RecallQuery, Receipt
 from hummock.core.render import Locale, PartialQuotas, Rendered, RenderForm, RenderQuery, Tier
@@ -68,6 +68,9 @@ class Shelf:
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         return [self._memories.get(memory_id) for memory_id in memory_ids]
+
+    def pinned(self, where: Filter, most: int) -> list[Memory]:
+        return []
 
 
 def rendering(recall: Callable[[RecallQuery], Recalled], shelf: Shelf, clock: FakeClock) -> Render:

@@ -52,7 +52,7 @@ FIELDS = {
     **each(LOWERS, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
     **each(LOWERS, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
     **each(KEEPS, "code_fragment.start_line code_fragment.end_line event_time supersedes source_hash metadata"),
-    **each(KEEPS, "expire_time"),
+    **each(KEEPS, "expire_time pinned"),
     **each(REFUSED, "id kind origin create_time vector text update_time content_hash token_count chunk_count"),
     **each(REFUSED, "superseded_by writer"),
 }

@@ -211,7 +211,7 @@ def test_a_row_of_a_newer_version_can_be_read() -> None:
 
 def test_a_row_of_an_older_version_can_be_read() -> None:
     """S4-44: rows of before sessions stood in them belong to none, ask nothing and replace nothing."""
-    entry = Entry(id="世界", words=("谁？",), session_id="s", origin=Origin.SUMMARY, writer="ci")
+    entry = Entry(id="世界", words=("谁？",), session_id="s", origin=Origin.SUMMARY, writer="ci", pinned=True)
     row = row_codec.pack_row(entry.memory(), 7, 5, 2, 1)
     size = int.from_bytes(row[:2], "little")
     added = (
@@ -227,6 +227,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
         "token_sign",
         "writer",
         "apart",
+        "pinned",
     )
     before = size - sum(row_codec.ROW[name].itemsize for name in added)
     older = before.to_bytes(2, "little") + row[2 : 2 + before] + row[2 + size :]
@@ -238,6 +239,7 @@ def test_a_row_of_an_older_version_can_be_read() -> None:
     assert rows["name_hash"].tolist() == [0, 0]
     assert rows["supersedes"].tolist() == [0, 1]
     assert rows["writer"].tolist() == [0, row_codec.writer_hash(entry.memory())]
+    assert rows["pinned"].tolist() == [0, 1]
     assert rows["writer"][1] > 0
     assert ids == ["世界", "世界"]
 

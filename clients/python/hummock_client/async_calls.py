@@ -113,11 +113,13 @@ class AsyncCalls:
         text: str,
         tags: Iterable[str] = (),
         *,
+        pinned: bool = False,
         request_id: str | None = None,
         timeout_s: float | None = None,
     ) -> context_pb.LearnResponse:
-        """Stores one sentence. A request_id is a UUID, as in `learn`."""
-        return await self.learn(project, [requests.note(text, tags)], request_id=request_id, timeout_s=timeout_s)
+        """Stores one sentence; a pinned one is in every prompt. A request_id is a UUID, as in `learn`."""
+        memory = requests.note(text, tags, pinned=pinned)
+        return await self.learn(project, [memory], request_id=request_id, timeout_s=timeout_s)
 
     async def search(
         self, project: str, text: str, *, timeout_s: float | None = None, **options: Unpack[requests.SearchOptions]

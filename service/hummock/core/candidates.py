@@ -40,6 +40,7 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
         token_sign: `store.views.row_codec.TokenSign`.
         writer: Equal for unvouched memories of one caller; 0 for all others.
         apart: Differs for texts that are never copies, however alike (`text.likeness`).
+        pinned: 1 if it is in every prompt of its scope.
     """
 
     doc: NDArray[np.int64]
@@ -65,6 +66,7 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
     token_sign: NDArray[np.uint8]
     writer: NDArray[np.uint32]
     apart: NDArray[np.uint32]
+    pinned: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.doc)

@@ -95,6 +95,7 @@ def passes(memory: Memory, where: Filter) -> bool:
     """Whether the memory meets all conditions; one on paths needs its payload."""
     return (
         (not where.kinds or memory.kind in where.kinds)
+        and (memory.pinned or not where.pinned)
         and (not where.origins or memory.origin in where.origins)
         and (not where.session_ids or memory.session_id in where.session_ids)
         and (not where.speakers or memory.speaker in where.speakers)

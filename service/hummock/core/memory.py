@@ -149,6 +149,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     metadata: Metadata = ()
     expire_time: float | None = None
     writer: str = ""
+    pinned: bool = False
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -181,6 +182,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         token_count: Estimated tokens of the memory rendered in full.
         chunk_count: Number of its vectors.
         writer: Name of the token with which it was written; empty without one, or if it was not recorded.
+        pinned: Whether it is in every prompt of its scope.
     """
 
     id: str
@@ -204,6 +206,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
     metadata: Metadata = ()
     expire_time: float | None = None
     writer: str = ""
+    pinned: bool = False
 
     def is_over(self, now: float) -> bool:
         """Whether it has expired, at `now` in Unix seconds."""
@@ -223,7 +226,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` require any of their values, `tags` and
     `metadata` all. A path matches in full or as a suffix ("RepaymentService.java"). Times are Unix seconds,
     `created_before` and `event_before` exclusive; event times are those of `told_time`, and a memory without one passes
-    neither.
+    neither. `pinned` lets only pinned ones pass.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()
@@ -239,6 +242,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     event_before: float | None = None
     metadata: Metadata = ()
     writers: tuple[str, ...] = ()
+    pinned: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -297,6 +301,7 @@ class LearnStatus(IntEnum):
     DUPLICATE = 4
     QUOTED = 5
     HELD = 6
+    SMALL_TALK = 7
 
 
 class Lesson(Struct, frozen=True, kw_only=True):
@@ -340,6 +345,7 @@ class LearnResult(Struct, frozen=True, kw_only=True):
     """Result for one memory. `duplicate_of` is empty unless it is a duplicate; `id` is then the other's.
 
     `secrets` are those found in the text as sent, `held_for` the families of instructions for which it is held, if any.
+    `pin_ignored` says that it was sent as pinned and is not, since it is unverified.
     """
 
     id: str
@@ -347,6 +353,7 @@ class LearnResult(Struct, frozen=True, kw_only=True):
     duplicate_of: str = ""
     secrets: tuple[SecretsFound, ...] = ()
     held_for: tuple[str, ...] = ()
+    pin_ignored: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,6 +375,7 @@ class Changes:
         expire_time: Likewise, when `expire_time_set`.
         writer: Name of the caller's token, as in `Draft`.
         is_unproven: Whether the caller lacks the index scope, so that INDEXER as origin is not trusted.
+        lacks_admin: Whether the caller lacks the verb admin, so that it may not pin unverified memories.
     """
 
     origin: Origin | None = None
@@ -389,8 +397,10 @@ class Changes:
     metadata: Metadata | None = None
     expire_time: float | None = None
     expire_time_set: bool = False
+    pinned: bool | None = None
     writer: str = ""
     is_unproven: bool = False
+    lacks_admin: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

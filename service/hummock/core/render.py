@@ -53,6 +53,7 @@ class MemoryMark(IntEnum):
     UNVERIFIED = 2
     INSTRUCTION_LIKE = 3
     LIKELY_REPLACED = 4
+    PINNED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -307,8 +307,8 @@ class LearnTurnCommand(WriteCommand):
 class LearnedSide:
     """Outcome of storing one side of a turn.
 
-    `status` is CREATED, UNCHANGED if its memory existed before, or QUOTED if it only repeats memories and has no memory
-    of its own; `memory_id` is then empty. HELD means that it waits for review because of `held_for`; `memory_id` is
+    `status` is CREATED, UNCHANGED if its memory existed before, QUOTED if it only repeats memories, or SMALL_TALK;
+    `memory_id` is empty for the last two. HELD means that it waits for review because of `held_for`; `memory_id` is
     then the id that it is held under. `secrets` are those found in the text as sent.
     """
 

@@ -18,7 +18,7 @@ from hummock.core.recall import DecayMode, Preset
 from hummock.core.render import PartialQuotas, RenderForm
 from hummock.core.review import ReviewPolicy
 
-Value: TypeAlias = int | float | str | frozenset[Origin] | DecayMode | SecretPolicy | ReviewPolicy | None
+Value: TypeAlias = int | float | str | frozenset[Origin] | IntEnum | None
 """A value of a setting; None leaves it open."""
 
 
@@ -51,13 +51,14 @@ class PresetSettings(Struct, array_like=True, frozen=True, kw_only=True):
 
 
 class FormBudgets(Struct, array_like=True, frozen=True, kw_only=True):
-    """Tokens that a rendering may take, by its form."""
+    """Tokens that a rendering may take, by its form, and its pinned memories together in any form."""
 
     context: int | None = None
     waterfall: int | None = None
     index: int | None = None
     memories: int | None = None
     messages: int | None = None
+    pinned: int | None = None
 
     def of(self, form: RenderForm) -> int | None:
         """The budget of a form."""
@@ -102,6 +103,19 @@ class TimeSettings(Struct, array_like=True, frozen=True, kw_only=True):
     zone: str | None = None
 
 
+class SmallTalkPolicy(IntEnum):
+    """SKIP makes no memories of small talk in turns, KEEP does."""
+
+    SKIP = 1
+    KEEP = 2
+
+
+class TurnSettings(Struct, array_like=True, frozen=True, kw_only=True):
+    """What of a turn becomes a memory."""
+
+    small_talk: SmallTalkPolicy | None = None
+
+
 class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """All that a project may set. A value's path is its group and its name, for example "chat.top_k"."""
 
@@ -116,6 +130,7 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     retention: RetentionSettings = RetentionSettings()
     review: ReviewSettings = ReviewSettings()
     times: TimeSettings = TimeSettings()
+    turns: TurnSettings = TurnSettings()
 
     def preset(self, preset: Preset) -> PresetSettings:
         """The settings for one preset."""
@@ -129,6 +144,14 @@ class ProjectSettings(Struct, array_like=True, frozen=True, kw_only=True):
     def review_policy(self) -> ReviewPolicy:
         """The policy that applies."""
         return REVIEW_POLICY if self.review.policy is None else self.review.policy
+
+    def keeps_small_talk(self) -> bool:
+        """Whether small talk in turns becomes memories."""
+        return self.turns.small_talk is SmallTalkPolicy.KEEP
+
+    def pinned_tokens(self) -> int:
+        """Most tokens of the pinned memories of a prompt together, as `Memory.token_count` counts them."""
+        return PINNED_TOKENS if self.budget_tokens.pinned is None else self.budget_tokens.pinned
 
     def value(self, path: str) -> Value:
         """The value at a path of `SETTING_PATHS`."""
@@ -150,12 +173,15 @@ SECRET_POLICY: Final = SecretPolicy.REDACT
 REVIEW_POLICY: Final = ReviewPolicy.HOLD
 """Policy of a project without a setting for it."""
 
+PINNED_TOKENS: Final = 500
+"""A dozen facts of a person: an eighth of the context form's budget, a quarter of the others'."""
+
 NO_SETTINGS: Final = ProjectSettings()
 """Settings of a project that has set nothing; always this object."""
 
 _SHOWN: Final = (
     *("chat", "code", "agent", "codex", "budget_tokens", "quotas"),
-    *("history", "secrets", "retention", "review", "times"),
+    *("history", "secrets", "retention", "review", "times", "turns"),
 )
 SETTING_PATHS: Final = tuple(
     f"{group}.{name}" for group in _SHOWN for name in getattr(NO_SETTINGS, group).__struct_fields__

@@ -30,6 +30,7 @@ from hummock.core.memory import (
 from hummock.core.project import Stars
 from hummock.core.review import UNPROVEN_TRUST, QuarantinedPage, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
+from hummock.memories.pins import require_may_be_pinned, require_room
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.screening import passages_of, unseen_in
 from hummock.memories.sessions import written
@@ -40,7 +41,10 @@ from hummock.text.template import as_draft
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
-_PLAIN_FIELDS = ("origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash", "metadata")
+_PLAIN_FIELDS = (
+    *("origin", "session_id", "speaker", "emotion_label", "trust"),
+    *("supersedes", "source_hash", "metadata", "pinned"),
+)
 DELETED_AT_ONCE = 512
 """Memories of one write, when a filter names them: others wait for some tens of milliseconds."""
 
@@ -186,6 +190,8 @@ class Garden:
             draft = _believed(draft, as_draft(before))
         (prepared,) = self._preparation.prepare(project, [draft], settings.secret_policy())
         _require_seen(prepared.draft, as_draft(before), settings.review_policy())
+        require_may_be_pinned(prepared.draft, as_draft(before), is_admin=not changes.lacks_admin)
+        require_room("pinned", prepared, settings, as_draft(before))
         (embeddings,) = self._preparation.embed([prepared])
         stored: Memory | None = None
 

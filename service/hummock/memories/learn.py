@@ -8,12 +8,15 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
+import msgspec
+
 from hummock.core.deadline import then
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
 from hummock.core.review import Quarantined
 from hummock.core.settings import ProjectSettings
+from hummock.memories.pins import require_room, without_unverified_pin
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
 from hummock.memories.screening import families_of, unseen_in
 from hummock.ports.models import Clock, Embedder
@@ -145,7 +148,9 @@ class Learn:
         self, command: LearnCommand, settings: ProjectSettings, work: UnitOfWork | None = None
     ) -> list[Prepared]:
         """Prepare and screen the drafts; what is stored under their ids the write says, or the store before one."""
-        drafts = [lesson.draft for lesson in command.lessons]
+        drafts = [
+            without_unverified_pin(lesson.draft) if lesson.draft.pinned else lesson.draft for lesson in command.lessons
+        ]
         policy = settings.review_policy()
         prepared = self._preparation.prepare(command.project, drafts, settings.secret_policy(), command.deadline)
         read_as = families_of([one.draft for one in prepared], policy, command.deadline)
@@ -193,10 +198,16 @@ class Learn:
                 ones = self._prepared(command, found, work)
                 made = _still_true(command.lessons, vectors, prepared, ones)
             require_future("memories[{}].expire_time", [one.draft.expire_time for one in ones], now)
-            results = tuple([store_one(work, *pair, now) for pair in zip(ones, made, strict=True)])
+            pinned = [place for place, lesson in enumerate(command.lessons) if lesson.draft.pinned]
+            for place in pinned:
+                require_room(f"memories[{place}].pinned", ones[place], found)
+            results = [store_one(work, *pair, now) for pair in zip(ones, made, strict=True)]
+            for place in pinned:
+                is_ignored = not ones[place].draft.pinned
+                results[place] = msgspec.structs.replace(results[place], pin_ignored=is_ignored)
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
             pending = sum([vector == () and one.status in written for one, vector in zip(results, made, strict=True)])
-            return Reply(results=results, pending=pending)
+            return Reply(results=tuple(results), pending=pending)
 
         def learned(written: Written[Reply]) -> Learned:
             if written.reply.pending:

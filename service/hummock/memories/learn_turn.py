@@ -20,6 +20,7 @@ from hummock.core.session import (
     SessionMessage,
     TurnSide,
 )
+from hummock.core.settings import ProjectSettings
 from hummock.memories.messages import change, memory_of, relearn, there
 from hummock.memories.preparation import Preparation, Prepared, screened_texts, to_hold
 from hummock.memories.quoted import Quoted
@@ -29,6 +30,7 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.credentials import as_stored
+from hummock.text.small_talk import is_awaited, tells_nothing
 
 Follower = Callable[[ObservedTurn], None]
 """Callback for a stored turn, on the caller's thread: must return at once and not raise."""
@@ -46,7 +48,7 @@ class TurnReply:
 class _Side:
     """One side of a turn, ready to be written; `field` is the request's field with its message id.
 
-    `prepared` is None for an answer that only quotes memories. `secrets` are those found in its text.
+    `prepared` is None for what becomes no memory, as `unlearnt` says. `secrets` are those found in its text.
     """
 
     message: SessionMessage
@@ -54,6 +56,7 @@ class _Side:
     field: str
     prepared: Prepared | None
     vectors: tuple[Embedding, ...]
+    unlearnt: LearnStatus | None
 
 
 class LearnTurn:
@@ -116,6 +119,7 @@ class LearnTurn:
         """Prepare both sides with their vectors, the user's first.
 
         An answer that only quotes memories is not learnt: recalls would return it along with its sources (1.1-14).
+        Neither is small talk, unless it answers a question of the model.
         """
         is_quoted = self._is_quoted(
             command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.deadline
@@ -127,16 +131,24 @@ class LearnTurn:
         drafts = [_draft(command, side, origin, name) for side, _, origin, name in given]
         settings = self._store.settings(command.project)
         policy = settings.secret_policy()
-        stored = drafts[:1] if is_quoted else drafts
+        unlearnt = [
+            self._small_talk(command, settings),
+            LearnStatus.QUOTED if is_quoted else _small_talk(command.assistant.text, settings),
+        ]
+        stored = [draft for draft, status in zip(drafts, unlearnt, strict=True) if status is None]
         learnt = self._preparation.prepare(command.project, stored, policy, command.deadline)
         read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.deadline)
         ids = [side.message_id or self._make_id() for side, *_ in given]
+        own_ids = [message_id for message_id, status in zip(ids, unlearnt, strict=True) if status is None]
         learnt = [
             to_hold(one, families, message_id) if families else one
-            for one, families, message_id in zip(learnt, read_as, ids, strict=False)
+            for one, families, message_id in zip(learnt, read_as, own_ids, strict=True)
         ]
         vectors = [()] * len(learnt) if command.is_deferred else self._vectors(learnt, command.deadline)
-        contents = [*zip(learnt, vectors, strict=True), (None, ())]
+        made = zip(learnt, vectors, strict=True)
+        contents: list[tuple[Prepared | None, tuple[Embedding, ...]]] = [
+            (None, ()) if status else next(made) for status in unlearnt
+        ]
         screened = [screened_texts((side.text, side.raw), policy) for side, *_ in given]
         return [
             _Side(
@@ -145,11 +157,23 @@ class LearnTurn:
                 field=f"{name}.message_id",
                 prepared=prepared,
                 vectors=vectors,
+                unlearnt=status,
             )
-            for message_id, (_, role, _, name), ((content, raw), secrets), (prepared, vectors) in zip(
-                ids, given, screened, contents, strict=False
+            for message_id, (_, role, _, name), ((content, raw), secrets), (prepared, vectors), status in zip(
+                ids, given, screened, contents, unlearnt, strict=True
             )
         ]
+
+    def _small_talk(self, command: LearnTurnCommand, settings: ProjectSettings) -> LearnStatus | None:
+        """SMALL_TALK if the user's side is, and the message before it asked for nothing; else None."""
+        found = _small_talk(command.user.text, settings)
+        if found is None:
+            return None
+        sessions, project, session_id = self._store.sessions, command.project, command.session_id
+        own = sessions.message(project, session_id, command.user.message_id) if command.user.message_id else None
+        before = sessions.before(project, session_id, None if own is None else own.position, 1, 0).messages
+        is_answer = bool(before) and before[-1].role is PromptRole.ASSISTANT and is_awaited(before[-1].content)
+        return None if is_answer else found
 
     def _vectors(self, learnt: Sequence[Prepared], deadline: Deadline) -> list[tuple[Embedding, ...]]:
         """Embed each memory, except held ones, which get no vectors."""
@@ -170,6 +194,10 @@ class LearnTurn:
         )
         for follower in self._followers:
             follower(observed)
+
+
+def _small_talk(said: str, settings: ProjectSettings) -> LearnStatus | None:
+    return LearnStatus.SMALL_TALK if tells_nothing(said) and not settings.keeps_small_talk() else None
 
 
 def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: str) -> Draft:
@@ -218,7 +246,7 @@ def _learned_side(
     """Report the outcome of a side. A held side has no memory yet; its `memory_id` is the id it is held under."""
     held_for = side.prepared.held_for if side.prepared is not None and status is None else ()
     if status is None:
-        status = LearnStatus.QUOTED if side.prepared is None else LearnStatus.CREATED
+        status = side.unlearnt or LearnStatus.CREATED
     return LearnedSide(
         message_id=message.id,
         position=message.position,

@@ -22,6 +22,7 @@ from hummock.core.session import (
 )
 from hummock.learning.restate import restate
 from hummock.memories.learn import hold
+from hummock.memories.pins import without_unverified_pin
 from hummock.memories.preparation import Preparation, Prepared, make_memory, to_hold
 from hummock.memories.screening import families_of
 from hummock.memories.sessions import present, title_of, written
@@ -128,6 +129,7 @@ class Messages:
         draft = replace(
             draft, payload=replace(draft.payload, content=after.content, raw=after.raw), writer=asked.writer
         )
+        draft = without_unverified_pin(draft)
         (one,) = self._preparation.prepare(asked.project, [draft], settings.secret_policy(), asked.deadline)
         (families,) = families_of([one.draft], settings.review_policy(), asked.deadline)
         if families:

@@ -342,6 +342,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         metadata=draft.metadata,
         expire_time=draft.expire_time,
         writer=draft.writer,
+        pinned=draft.pinned,
         create_time=told,
         update_time=told if existing is None else now,
         content_hash=one.content_hash,
@@ -386,7 +387,7 @@ def _fingerprint(draft: Draft) -> bytes:
     # Independent of the writer.
     del said["writer"]
     # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
-    for later in ("metadata", "expire_time"):
+    for later in ("metadata", "expire_time", "pinned"):
         if not said[later]:
             del said[later]
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()

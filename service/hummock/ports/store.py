@@ -174,6 +174,14 @@ class Snapshot(Protocol):
     ) -> Page:
         """Return a page of the memories that pass the filter; see `Store.page`."""
 
+    def pinned(self, where: Filter, most: int) -> list[Memory]:
+        """Return the pinned memories of prompts with this filter, with their payloads, newest write first.
+
+        At most `most`. Of the filter the speakers, session_ids, tags, metadata, writers and excluded_ids count; a
+        memory without a speaker, or without a session, passes the conditions on those. Replaced ones are left out.
+        Costs nothing if none is pinned.
+        """
+
     def learning(self) -> LearningReader:
         """What the project has learnt; the same object each time."""
 

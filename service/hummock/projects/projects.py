@@ -13,6 +13,7 @@ from hummock.core.render import PartialQuotas, Quotas, RenderForm
 from hummock.core.review import ReviewPolicy
 from hummock.core.session import HISTORY_CHARACTERS, HISTORY_MESSAGES
 from hummock.core.settings import (
+    PINNED_TOKENS,
     REVIEW_POLICY,
     SECRET_POLICY,
     SETTING_PATHS,
@@ -25,6 +26,8 @@ from hummock.core.settings import (
     Setting,
     SettingOrigin,
     SettingsShown,
+    SmallTalkPolicy,
+    TurnSettings,
 )
 from hummock.memories.screening import Passage
 from hummock.ports.models import Clock, Embedder
@@ -161,7 +164,9 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
         code=_preset(Preset.CODE, near_twin_bar),
         agent=_preset(Preset.AGENT, near_twin_bar),
         codex=_preset(Preset.CODEX, near_twin_bar),
-        budget_tokens=FormBudgets(**{form.name.lower(): FORMS[form].budget_tokens for form in RenderForm}),
+        budget_tokens=FormBudgets(
+            **{form.name.lower(): FORMS[form].budget_tokens for form in RenderForm}, pinned=PINNED_TOKENS
+        ),
         quotas=PartialQuotas(
             domains=usual.domains,
             learning_records=usual.learning_records,
@@ -171,6 +176,7 @@ def _defaults(near_twin_bar: float) -> ProjectSettings:
         history=HistorySettings(max_messages=HISTORY_MESSAGES, max_characters=HISTORY_CHARACTERS),
         secrets=SecretSettings(policy=SECRET_POLICY),
         review=ReviewSettings(policy=REVIEW_POLICY),
+        turns=TurnSettings(small_talk=SmallTalkPolicy.SKIP),
     )
 
 

@@ -109,6 +109,7 @@ def _loosen(query: RecallQuery, failed: Sequence[str], memory: Memory) -> Recall
         "created_before": lambda: replace(where, created_before=None),
         "event_after": lambda: replace(where, event_after=None),
         "event_before": lambda: replace(where, event_before=None),
+        "pinned": lambda: replace(where, pinned=False),
         "excluded_ids": lambda: replace(
             where, excluded_ids=tuple(name for name in where.excluded_ids if name != memory.id)
         ),

@@ -121,6 +121,8 @@ def marked(memories: Sequence[RenderedMemory], items: Iterable[Selected], frame:
         marks = of_record + (MemoryMark.INSTRUCTION_LIKE,) * is_order
         if by_id[one.memory_id].is_replaced:
             marks += (MemoryMark.LIKELY_REPLACED,)
+        if by_id[one.memory_id].memory.pinned:
+            marks += (MemoryMark.PINNED,)
         out.append(structs.replace(one, marks=marks) if marks else one)
     return tuple(out)
 

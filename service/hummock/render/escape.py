@@ -127,6 +127,15 @@ def listed(text: str, *, keeps_keys: bool = False) -> str:
     return disarmed(text, keeps_keys=keeps_keys).strip("\n").replace("\n", "\n  ")
 
 
+def beside_forms(text: str) -> str:
+    """Escape and clean a text for a list item in front of any form; lines after the first are indented.
+
+    It begins neither a heading, a label, a chat's line nor an entry of an index.
+    """
+    lines = prose(text).strip("\n").split("\n")
+    return "\n  ".join([with_backslash(line) if _ENTRY_LINE.match(line) else line for line in lines])
+
+
 def attribute(text: str) -> str:
     """Return the text as an attribute's value in quotes, without losing any character."""
     if not _ESCAPED_ATTRIBUTE.search(text):

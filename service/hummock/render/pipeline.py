@@ -18,19 +18,20 @@ from msgspec import structs
 
 from hummock.core.candidates import FoundBy
 from hummock.core.errors import HummockError, InvalidRequest, ProjectNotFound, places_of
-from hummock.core.memory import MemoryKind
+from hummock.core.memory import Memory, MemoryKind
 from hummock.core.project import Project
 from hummock.core.recall import Degradation, Hit, Intent, Recalled, RecallQuery
-from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuery, StablePrefix
+from hummock.core.render import Locale, Quotas, Rendered, RenderForm, RenderQuery, StablePrefix, Tier
 from hummock.core.session import PromptTemplate
 from hummock.core.settings import ProjectSettings
 from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
-from hummock.render.compose import FORMS, compose, marked
+from hummock.render.compose import FORMS, compose, marked, without
 from hummock.render.listing import with_ages
 from hummock.render.passage import MOST_KEYWORDS
+from hummock.render.pinned import MOST_PINNED, render_pinned
 from hummock.render.prompt import with_history, with_messages
 from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.render.stable_prefix import render_stable
@@ -90,9 +91,11 @@ class Render:
         project, load = snapshot.project(), snapshot.get
         quotas = query.quotas.filled(settings.quotas)
         source = _source(query, recalled, project, load, quotas)
+        if query.recall is not None and (pinned := snapshot.pinned(query.recall.filter, MOST_PINNED)):
+            source = replace(source, pinned=tuple(pinned))
         locale = _locale(query, source)
         frame = self._frame(query, locale, project, settings, quotas, source.intent)
-        writer = _Writer(query, frame, locale, self._clock)
+        writer = _Writer(query, frame, locale, settings.pinned_tokens(), self._clock)
         if query.commit is None or query.recall is None:
             rendered = writer(source, load)
             return lambda: with_messages(query, rendered, frame.wording)
@@ -325,13 +328,18 @@ class _Writer:
     query: RenderQuery
     frame: Frame
     locale: Locale
+    pinned_tokens: int
     clock: Clock
 
     def __call__(self, source: Source, load: Load) -> Rendered:
         started_s = self.clock.monotonic()
         query, frame = self.query, self.frame
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
-        section, prefix = self._composed(with_ages(source.selected, frame), read, load)
+        selected = with_ages(source.selected, frame)
+        if source.pinned:
+            section, prefix = self._below_pinned(source.pinned, selected, read, load)
+        else:
+            section, prefix = self._composed(selected, read, frame, load)
         has_search = query.template is PromptTemplate.CODE_ANALYST
         return Rendered(
             text=section.text,
@@ -352,10 +360,46 @@ class _Writer:
             seq=source.seq,
         )
 
-    def _composed(
-        self, selected: Sequence[Selected], read: Sequence[Selected], load: Load
+    def _below_pinned(
+        self, pinned: Sequence[Memory], selected: Sequence[Selected], read: Sequence[Selected], load: Load
     ) -> tuple[Section, StablePrefix | None]:
-        form, frame, tail = FORMS[self.query.form], self.frame, self.query.tail
+        """The pinned memories, then the others within the rest of the budget. The former begin a stable prefix."""
+        frame = self.frame
+        first = render_pinned(pinned, selected, frame, self.pinned_tokens)
+        shown = {one.memory_id for one in first.memories if one.tier is Tier.FULL}
+        others, read = without(selected, shown), without(read, shown)
+        room = frame.budget_tokens - first.token_count
+
+        def load_others(ids: Sequence[str]) -> Sequence[Memory | None]:
+            return [None if memory is None or memory.id in shown else memory for memory in load(ids)]
+
+        while True:
+            section, prefix = self._composed(others, read, replace(frame, budget_tokens=max(room, 1)), load_others)
+            text = first.text + section.text
+            token_count = frame.counter.count(text)
+            excess = token_count - frame.budget_tokens
+            # A text can have more tokens than its parts.
+            if excess <= 0 or section.over_budget or not section.text or room <= 1:
+                break
+            room -= excess
+        reports = marked(first.memories, [Selected(memory=memory) for memory in pinned], frame)
+        section = replace(
+            section,
+            text=text,
+            token_count=token_count,
+            over_budget=token_count > frame.budget_tokens,
+            memories=(*reports[: len(shown)], *section.memories, *reports[len(shown) :]),
+        )
+        if prefix is not None:
+            prefix = replace(
+                prefix, text=first.text + prefix.text, token_count=frame.counter.count(first.text + prefix.text)
+            )
+        return section, prefix
+
+    def _composed(
+        self, selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, load: Load
+    ) -> tuple[Section, StablePrefix | None]:
+        form, tail = FORMS[self.query.form], self.query.tail
         loaded: list[Selected] = [*selected, *read]
 
         def select(ids: Sequence[str]) -> Sequence[Selected]:

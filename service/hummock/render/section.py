@@ -171,6 +171,7 @@ class Wording:
     answer: str
     source_files: str
     memories: str
+    pinned: str
     memory: str
     code: str
     code_file: str
@@ -203,6 +204,7 @@ _ZH: Final = Wording(
     answer="答案:",
     source_files="涉及文件:",
     memories="## 相关记忆",
+    pinned="## 置顶记忆 (每次都给出)",
     memory="### 记忆",
     code="## 相关代码片段",
     code_file="文件:",
@@ -239,6 +241,7 @@ _EN: Final = Wording(
     answer="Answer:",
     source_files="Source files:",
     memories="## Memories",
+    pinned="## Pinned memories (in every prompt)",
     memory="### Memory",
     code="## Code fragments",
     code_file="File:",

@@ -37,10 +37,11 @@ Load = Callable[[Sequence[str]], Sequence[Memory | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The selected memories to render, and the facts to report about their source."""
+    """The memories to render, selected and pinned (newest write first), and the facts to report about their source."""
 
     selected: tuple[Selected, ...]
     seq: int
+    pinned: tuple[Memory, ...] = ()
     missing_ids: tuple[str, ...] = ()
     intent: Intent | None = None
     receipt: Receipt | None = None

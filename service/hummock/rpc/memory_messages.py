@@ -95,6 +95,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         metadata=_metadata(sent),
         expire_time=values.time("expire_time", sent, "expire_time"),
         writer=writer,
+        pinned=sent.pinned,
     )
 
 
@@ -108,7 +109,11 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
     with _inside("memory."):
-        changes = Changes(writer=caller.writer, is_unproven=not caller.may(Verb.INDEX, request.project))
+        changes = Changes(
+            writer=caller.writer,
+            is_unproven=not caller.may(Verb.INDEX, request.project),
+            lacks_admin=not caller.may(Verb.ADMIN, request.project),
+        )
         for path in paths:
             changes = _CHANGES[path](changes, sent)
         return values.identifier("id", sent.id), changes
@@ -243,6 +248,7 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
                 duplicate_of=result.duplicate_of,
                 secrets=map(secrets_found, result.secrets),
                 held_for=result.held_for,
+                pin_ignored=result.pin_ignored,
             )
             for result in learned.results
         ],
@@ -384,4 +390,5 @@ _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "source_hash": lambda changes, sent: replace(changes, source_hash=sent.source_hash),
     "metadata": lambda changes, sent: replace(changes, metadata=_metadata(sent)),
     "expire_time": _expire_time,
+    "pinned": lambda changes, sent: replace(changes, pinned=sent.pinned),
 }

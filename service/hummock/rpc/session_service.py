@@ -44,6 +44,7 @@ _SIDE_STATUS: Final[Mapping[LearnStatus, context_service_pb2.TurnSideStatus.Valu
     LearnStatus.CREATED: context_service_pb2.TURN_SIDE_STATUS_CREATED,
     LearnStatus.UNCHANGED: context_service_pb2.TURN_SIDE_STATUS_UNCHANGED,
     LearnStatus.QUOTED: context_service_pb2.TURN_SIDE_STATUS_QUOTED,
+    LearnStatus.SMALL_TALK: context_service_pb2.TURN_SIDE_STATUS_SMALL_TALK,
     LearnStatus.HELD: context_service_pb2.TURN_SIDE_STATUS_HELD,
 }
 

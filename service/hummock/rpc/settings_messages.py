@@ -22,7 +22,9 @@ from hummock.core.settings import (
     ReviewSettings,
     SecretSettings,
     SettingsShown,
+    SmallTalkPolicy,
     TimeSettings,
+    TurnSettings,
     Value,
 )
 from hummock.rpc import values
@@ -48,6 +50,7 @@ def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
         secrets=SecretSettings(policy=SecretPolicy(sent.secrets.policy) if sent.secrets.policy else None),
         retention=RetentionSettings(**_said(sent.retention)),
         review=ReviewSettings(policy=ReviewPolicy(sent.review.policy) if sent.review.policy else None),
+        turns=TurnSettings(small_talk=SmallTalkPolicy(sent.turns.small_talk) if sent.turns.small_talk else None),
         times=TimeSettings(zone=values.time_zone("settings.times.zone", sent.times.zone) or None),
     )
 

@@ -163,6 +163,7 @@ def memory_filter(field: str, sent: memory_pb2.MemoryFilter) -> Filter:
         event_after=time(f"{field}.event_after", sent, "event_after") if "event_after" in given else None,
         event_before=time(f"{field}.event_before", sent, "event_before") if "event_before" in given else None,
         metadata=metadata(f"{field}.metadata", sent.metadata) if "metadata" in given else (),
+        pinned=given.get("pinned", False),
     )
 
 

@@ -20,6 +20,7 @@ from hummock.store.search.crossing import foreign_count
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
+from hummock.store.search.pinned import pinned_docs
 from hummock.store.search.search import Search, holders, rarest, terms_with_prefix
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import Engine
@@ -158,6 +159,13 @@ class Snapshot:
             return Page(memories=all_present([stored.memory(doc, full=full) for doc in found]), next_after=next_after)
 
         return self.of(read)
+
+    def pinned(self, where: Filter, most: int) -> list[Memory]:
+        """Pinned memories of prompts with this filter; see `ports.Snapshot`."""
+        if not self._view.columns.live_pinned:
+            return []
+        docs = self.of(lambda view, stored: pinned_docs(view, where, stored, most))
+        return [memory for memory in self.load(docs, full=True) if memory is not None]
 
     def learning(self) -> LearningReader:
         """The project's learning, of the moment of the first read from disk."""

@@ -406,6 +406,9 @@ class _NoProject:
     ) -> Page:
         return _NO_PAGE
 
+    def pinned(self, where: Filter, most: int) -> list[Memory]:
+        return []
+
     def learning(self) -> LearningReader:
         txn = self._opened.enter_context(self._engine.answering())
         return StoredLearning(txn, self._engine.tables, self._engine.damage, _NO_NUMBER)

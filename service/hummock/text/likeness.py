@@ -53,6 +53,8 @@ def identity(told: Draft | Memory, index: MemoryIndex) -> bytes:
         _FLOAT.pack(told.trust),
         sorted(told.supersedes),
         told.source_hash,
+        # Nothing for others, so that stored values stay valid.
+        *((True,) if told.pinned else ()),
     )
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()
 

@@ -79,20 +79,22 @@ def wanted_by(question: Question) -> Wanted:
     return found
 
 
-_MOST_SMALL_TALK_CHARACTERS: Final = 40
+MOST_SMALL_TALK_CHARACTERS: Final = 40
 
-_SMALL_TALK: Final = re.compile(
+SMALL_TALK: Final = (
     r"a+h+|alright|all|and|awesome|bye+|byebye|cool|continue|exactly|fine|for|go|going|good|goodbye|got|great|ha(?:ha)*h?|"
     r"hello+|hey+|hi+|hm+|it|k|keep|later|lo+l|lot|morning|afternoon|evening|night|much|more|nice|no+|nope|np|now|oh+|"
     r"ok+|okay|okey|on|perfect|please|pls|see|so|sorry|sure|thanks?|that|then|there|thx|tks|ty|understood|very|"
     r"welcome|well|what|wow|ye+s+|yeah|yep|yup|you|your|u|a|i|is|s|re"
 )
-_SMALL_TALK_ZH: Final = re.compile(
-    "(?:继续|接着|往下|下去|然后|后来|还有|所以|谢谢|多谢|感谢|好|嗯|哦|噢|喔|啊|哈|呵|嘿|嗨|行|可以|没问题|没事|没有|没关系|知道|"
+_SMALL_TALK: Final = re.compile(SMALL_TALK)
+SMALL_TALK_ZH: Final = (
+    "继续|接着|往下|下去|然后|后来|还有|所以|谢谢|多谢|感谢|好|嗯|哦|噢|喔|啊|哈|呵|嘿|嗨|行|可以|没问题|没事|没有|没关系|知道|"
     "明白|懂|了解|收到|对|是|不用|不必|不要|不是|不客气|不|早上|上午|中午|下午|晚上|早安|午安|晚安|早|您|你|我|大家|再见|拜拜|"
     "回头见|明天见|辛苦|太棒|棒|厉害|不错|请|说|讲|随便|都|也|就|那|这样|这么|真|太|很|的|了|呢|吧|呀|啦|哟|嘛|吗|哇|一下|"
-    "对不起|抱歉|没|先|再|去)+"
+    "对不起|抱歉|没|先|再|去"
 )
+_SMALL_TALK_ZH: Final = re.compile(f"(?:{SMALL_TALK_ZH})+")
 
 
 _NAMES: Final = re.compile(
@@ -104,7 +106,7 @@ _NAMES: Final = re.compile(
 
 def is_small_talk(question: Question) -> bool:
     """Whether a text greets, thanks, agrees or asks to go on, and names nothing: "ok", 继续, "and then?", 谢谢."""
-    if len(question.text) > _MOST_SMALL_TALK_CHARACTERS:
+    if len(question.text) > MOST_SMALL_TALK_CHARACTERS:
         return False
     run = _CJK_RUN.search(question.simplified)
     if run is not None and not _SMALL_TALK_ZH.fullmatch(run[0]):

@@ -169,6 +169,7 @@ def as_draft(memory: Memory) -> Draft:
             metadata=memory.metadata,
             expire_time=memory.expire_time,
             writer=memory.writer,
+            pinned=memory.pinned,
         )
     )
 

@@ -374,6 +374,9 @@ const (
 	// Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
 	// behind its date; the newer one has its date too.
 	MemoryMark_MEMORY_MARK_LIKELY_REPLACED MemoryMark = 4
+	// It is pinned (Memory.pinned). What is shown for that stands first in the text, below a heading that says so, under
+	// every form in full.
+	MemoryMark_MEMORY_MARK_PINNED MemoryMark = 5
 )
 
 // Enum value maps for MemoryMark.
@@ -384,6 +387,7 @@ var (
 		2: "MEMORY_MARK_UNVERIFIED",
 		3: "MEMORY_MARK_INSTRUCTION_LIKE",
 		4: "MEMORY_MARK_LIKELY_REPLACED",
+		5: "MEMORY_MARK_PINNED",
 	}
 	MemoryMark_value = map[string]int32{
 		"MEMORY_MARK_UNSPECIFIED":      0,
@@ -391,6 +395,7 @@ var (
 		"MEMORY_MARK_UNVERIFIED":       2,
 		"MEMORY_MARK_INSTRUCTION_LIKE": 3,
 		"MEMORY_MARK_LIKELY_REPLACED":  4,
+		"MEMORY_MARK_PINNED":           5,
 	}
 )
 
@@ -560,6 +565,8 @@ const (
 	// Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
 	// stored.
 	TurnSideStatus_TURN_SIDE_STATUS_HELD TurnSideStatus = 4
+	// It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored.
+	TurnSideStatus_TURN_SIDE_STATUS_SMALL_TALK TurnSideStatus = 5
 )
 
 // Enum value maps for TurnSideStatus.
@@ -570,6 +577,7 @@ var (
 		2: "TURN_SIDE_STATUS_UNCHANGED",
 		3: "TURN_SIDE_STATUS_QUOTED",
 		4: "TURN_SIDE_STATUS_HELD",
+		5: "TURN_SIDE_STATUS_SMALL_TALK",
 	}
 	TurnSideStatus_value = map[string]int32{
 		"TURN_SIDE_STATUS_UNSPECIFIED": 0,
@@ -577,6 +585,7 @@ var (
 		"TURN_SIDE_STATUS_UNCHANGED":   2,
 		"TURN_SIDE_STATUS_QUOTED":      3,
 		"TURN_SIDE_STATUS_HELD":        4,
+		"TURN_SIDE_STATUS_SMALL_TALK":  5,
 	}
 )
 
@@ -1626,8 +1635,8 @@ type RenderResponse struct {
 	TokenCount uint32 `protobuf:"varint,2,opt,name=token_count,json=tokenCount,proto3" json:"token_count,omitempty"`
 	// The budget that was kept.
 	BudgetTokens uint32 `protobuf:"varint,3,opt,name=budget_tokens,json=budgetTokens,proto3" json:"budget_tokens,omitempty"`
-	// True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-	// there is none, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
+	// True when the text is larger than the budget although it holds no memory but what is pinned and what was asked to be
+	// read or, where nothing was, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
 	OverBudget bool `protobuf:"varint,4,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
 	// Every memory that was considered, in the order of the text.
 	Memories []*RenderedMemory `protobuf:"bytes,5,rep,name=memories,proto3" json:"memories,omitempty"`
@@ -1935,7 +1944,10 @@ type LearnResult struct {
 	// setting secrets.policy is WARN or OFF.
 	Secrets []*SecretsFound `protobuf:"bytes,4,rep,name=secrets,proto3" json:"secrets,omitempty"`
 	// What it reads like, for example "override" or "exfiltration". Empty unless status is HELD.
-	HeldFor       []string `protobuf:"bytes,5,rep,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	HeldFor []string `protobuf:"bytes,5,rep,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
+	// Whether it was sent as pinned and is not, for nobody vouches for it: its origin is AI_OUTPUT or SUMMARY, or its trust
+	// below 0.5. A person pins it with UpdateMemory.
+	PinIgnored    bool `protobuf:"varint,6,opt,name=pin_ignored,json=pinIgnored,proto3" json:"pin_ignored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2003,6 +2015,13 @@ func (x *LearnResult) GetHeldFor() []string {
 		return x.HeldFor
 	}
 	return nil
+}
+
+func (x *LearnResult) GetPinIgnored() bool {
+	if x != nil {
+		return x.PinIgnored
+	}
+	return false
 }
 
 // What one side said in a turn.
@@ -2095,7 +2114,7 @@ type TurnSideResult struct {
 	MessageId string `protobuf:"bytes,1,opt,name=message_id,json=messageId,proto3" json:"message_id,omitempty"`
 	// The message's place in the session.
 	Position uint32 `protobuf:"varint,2,opt,name=position,proto3" json:"position,omitempty"`
-	// The memory that holds it, or will once it is approved; empty where status is QUOTED.
+	// The memory that holds it, or will once it is approved; empty where status is QUOTED or SMALL_TALK.
 	MemoryId string `protobuf:"bytes,3,opt,name=memory_id,json=memoryId,proto3" json:"memory_id,omitempty"`
 	// What was done.
 	Status TurnSideStatus `protobuf:"varint,4,opt,name=status,proto3,enum=hummock.v1.TurnSideStatus" json:"status,omitempty"`
@@ -3435,13 +3454,15 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\fSecretsFound\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\x12\x1a\n" +
-	"\bredacted\x18\x03 \x01(\bR\bredacted\"\xc0\x01\n" +
+	"\bredacted\x18\x03 \x01(\bR\bredacted\"\xe1\x01\n" +
 	"\vLearnResult\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12/\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x17.hummock.v1.LearnStatusR\x06status\x12!\n" +
 	"\fduplicate_of\x18\x03 \x01(\tR\vduplicateOf\x122\n" +
 	"\asecrets\x18\x04 \x03(\v2\x18.hummock.v1.SecretsFoundR\asecrets\x12\x19\n" +
-	"\bheld_for\x18\x05 \x03(\tR\aheldFor\"\x8e\x01\n" +
+	"\bheld_for\x18\x05 \x03(\tR\aheldFor\x12\x1f\n" +
+	"\vpin_ignored\x18\x06 \x01(\bR\n" +
+	"pinIgnored\"\x8e\x01\n" +
 	"\bTurnSide\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
@@ -3587,14 +3608,15 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\tPlacement\x12\x19\n" +
 	"\x15PLACEMENT_UNSPECIFIED\x10\x00\x12\x12\n" +
 	"\x0ePLACEMENT_HEAD\x10\x01\x12\x12\n" +
-	"\x0ePLACEMENT_TAIL\x10\x02*\x9f\x01\n" +
+	"\x0ePLACEMENT_TAIL\x10\x02*\xb7\x01\n" +
 	"\n" +
 	"MemoryMark\x12\x1b\n" +
 	"\x17MEMORY_MARK_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11MEMORY_MARK_STALE\x10\x01\x12\x1a\n" +
 	"\x16MEMORY_MARK_UNVERIFIED\x10\x02\x12 \n" +
 	"\x1cMEMORY_MARK_INSTRUCTION_LIKE\x10\x03\x12\x1f\n" +
-	"\x1bMEMORY_MARK_LIKELY_REPLACED\x10\x04*M\n" +
+	"\x1bMEMORY_MARK_LIKELY_REPLACED\x10\x04\x12\x16\n" +
+	"\x12MEMORY_MARK_PINNED\x10\x05*M\n" +
 	"\x04Tier\x12\x14\n" +
 	"\x10TIER_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tTIER_FULL\x10\x01\x12\x0e\n" +
@@ -3607,13 +3629,14 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x14LEARN_STATUS_UPDATED\x10\x02\x12\x1a\n" +
 	"\x16LEARN_STATUS_UNCHANGED\x10\x03\x12\x1a\n" +
 	"\x16LEARN_STATUS_DUPLICATE\x10\x04\x12\x15\n" +
-	"\x11LEARN_STATUS_HELD\x10\x06*\xa8\x01\n" +
+	"\x11LEARN_STATUS_HELD\x10\x06*\xc9\x01\n" +
 	"\x0eTurnSideStatus\x12 \n" +
 	"\x1cTURN_SIDE_STATUS_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18TURN_SIDE_STATUS_CREATED\x10\x01\x12\x1e\n" +
 	"\x1aTURN_SIDE_STATUS_UNCHANGED\x10\x02\x12\x1b\n" +
 	"\x17TURN_SIDE_STATUS_QUOTED\x10\x03\x12\x19\n" +
-	"\x15TURN_SIDE_STATUS_HELD\x10\x04*g\n" +
+	"\x15TURN_SIDE_STATUS_HELD\x10\x04\x12\x1f\n" +
+	"\x1bTURN_SIDE_STATUS_SMALL_TALK\x10\x05*g\n" +
 	"\rEmbeddingMode\x12\x1e\n" +
 	"\x1aEMBEDDING_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15EMBEDDING_MODE_INLINE\x10\x01\x12\x1b\n" +

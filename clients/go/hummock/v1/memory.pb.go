@@ -566,7 +566,13 @@ type Memory struct {
 	// Output only. Who wrote what it says: the name of the access token with which it was learnt, or its title, summary, tags
 	// or texts were changed by UpdateMemory. Empty where no token was used, and for memories of before it was noted. An import
 	// keeps the writers that its records name.
-	Writer        string `protobuf:"bytes,29,opt,name=writer,proto3" json:"writer,omitempty"`
+	Writer string `protobuf:"bytes,29,opt,name=writer,proto3" json:"writer,omitempty"`
+	// Whether it is in every prompt of its project, whatever is asked ("I am allergic to peanuts"), as far as the tokens for
+	// pinned memories go (FormBudgets.pinned). Of a recall's filter its speakers, session_ids, tags, metadata, writers and
+	// excluded_ids say which prompts; what is pinned without a speaker or a session is in those of all. Learn ignores it,
+	// and says so, for what nobody vouches for: origin AI_OUTPUT or SUMMARY, or a trust below 0.5. What has more tokens than
+	// prompts give to all that is pinned is an error.
+	Pinned        bool `protobuf:"varint,30,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -817,6 +823,13 @@ func (x *Memory) GetWriter() string {
 	return ""
 }
 
+func (x *Memory) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -871,7 +884,9 @@ type MemoryFilter struct {
 	// Has all of these among its metadata, with these very values. Empty means no condition; at most 32.
 	Metadata map[string]string `protobuf:"bytes,12,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Written by any of these: names of access tokens, as in Memory.writer. Empty means no condition; at most 64.
-	Writers       []string `protobuf:"bytes,13,rep,name=writers,proto3" json:"writers,omitempty"`
+	Writers []string `protobuf:"bytes,13,rep,name=writers,proto3" json:"writers,omitempty"`
+	// Pinned ones alone. Unset means no condition.
+	Pinned        bool `protobuf:"varint,14,opt,name=pinned,proto3" json:"pinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -997,6 +1012,13 @@ func (x *MemoryFilter) GetWriters() []string {
 	return nil
 }
 
+func (x *MemoryFilter) GetPinned() bool {
+	if x != nil {
+		return x.Pinned
+	}
+	return false
+}
+
 var File_hummock_v1_memory_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_memory_proto_rawDesc = "" +
@@ -1021,7 +1043,7 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xd2\t\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xea\t\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.hummock.v1.MemoryKindR\x04kind\x12*\n" +
@@ -1062,12 +1084,13 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\bmetadata\x18\x1b \x03(\v2 .hummock.v1.Memory.MetadataEntryR\bmetadata\x12;\n" +
 	"\vexpire_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x16\n" +
-	"\x06writer\x18\x1d \x01(\tR\x06writer\x1a;\n" +
+	"\x06writer\x18\x1d \x01(\tR\x06writer\x12\x16\n" +
+	"\x06pinned\x18\x1e \x01(\bR\x06pinned\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +
 	"\x06detailB\b\n" +
-	"\x06_trust\"\x8f\x05\n" +
+	"\x06_trust\"\xa7\x05\n" +
 	"\fMemoryFilter\x12,\n" +
 	"\x05kinds\x18\x01 \x03(\x0e2\x16.hummock.v1.MemoryKindR\x05kinds\x12,\n" +
 	"\aorigins\x18\x02 \x03(\x0e2\x12.hummock.v1.OriginR\aorigins\x12\x12\n" +
@@ -1084,7 +1107,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"eventAfter\x12=\n" +
 	"\fevent_before\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\veventBefore\x12B\n" +
 	"\bmetadata\x18\f \x03(\v2&.hummock.v1.MemoryFilter.MetadataEntryR\bmetadata\x12\x18\n" +
-	"\awriters\x18\r \x03(\tR\awriters\x1a;\n" +
+	"\awriters\x18\r \x03(\tR\awriters\x12\x16\n" +
+	"\x06pinned\x18\x0e \x01(\bR\x06pinned\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01*\xb8\x01\n" +

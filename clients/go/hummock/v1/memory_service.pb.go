@@ -588,7 +588,8 @@ type UpdateMemoryRequest struct {
 	Memory *Memory `protobuf:"bytes,3,opt,name=memory,proto3" json:"memory,omitempty"`
 	// Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
 	// "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it),
-	// "expire_time". Required.
+	// "expire_time", "pinned". What nobody vouches for (see Memory.pinned) only a caller with the verb admin pins, or
+	// rewrites while it is pinned. Required.
 	UpdateMask    *fieldmaskpb.FieldMask `protobuf:"bytes,4,opt,name=update_mask,json=updateMask,proto3" json:"update_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -138,6 +138,60 @@ func (ReviewPolicy) EnumDescriptor() ([]byte, []int) {
 	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{1}
 }
 
+// What becomes of small talk: sides of a turn that only greet, thank, agree or tell a mood, and name nothing ("good morning",
+// 嗯嗯, "I'm tired").
+type SmallTalkPolicy int32
+
+const (
+	// Not said. SKIP.
+	SmallTalkPolicy_SMALL_TALK_POLICY_UNSPECIFIED SmallTalkPolicy = 0
+	// It is a message of its session and no memory. What answers a question of the model is one all the same.
+	SmallTalkPolicy_SMALL_TALK_POLICY_SKIP SmallTalkPolicy = 1
+	// It becomes a memory like everything else.
+	SmallTalkPolicy_SMALL_TALK_POLICY_KEEP SmallTalkPolicy = 2
+)
+
+// Enum value maps for SmallTalkPolicy.
+var (
+	SmallTalkPolicy_name = map[int32]string{
+		0: "SMALL_TALK_POLICY_UNSPECIFIED",
+		1: "SMALL_TALK_POLICY_SKIP",
+		2: "SMALL_TALK_POLICY_KEEP",
+	}
+	SmallTalkPolicy_value = map[string]int32{
+		"SMALL_TALK_POLICY_UNSPECIFIED": 0,
+		"SMALL_TALK_POLICY_SKIP":        1,
+		"SMALL_TALK_POLICY_KEEP":        2,
+	}
+)
+
+func (x SmallTalkPolicy) Enum() *SmallTalkPolicy {
+	p := new(SmallTalkPolicy)
+	*p = x
+	return p
+}
+
+func (x SmallTalkPolicy) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (SmallTalkPolicy) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_settings_proto_enumTypes[2].Descriptor()
+}
+
+func (SmallTalkPolicy) Type() protoreflect.EnumType {
+	return &file_hummock_v1_settings_proto_enumTypes[2]
+}
+
+func (x SmallTalkPolicy) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use SmallTalkPolicy.Descriptor instead.
+func (SmallTalkPolicy) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{2}
+}
+
 // Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
 // the others.
 type FormBudgets struct {
@@ -151,7 +205,10 @@ type FormBudgets struct {
 	// MEMORIES.
 	Memories *uint32 `protobuf:"varint,4,opt,name=memories,proto3,oneof" json:"memories,omitempty"`
 	// MESSAGES.
-	Messages      *uint32 `protobuf:"varint,5,opt,name=messages,proto3,oneof" json:"messages,omitempty"`
+	Messages *uint32 `protobuf:"varint,5,opt,name=messages,proto3,oneof" json:"messages,omitempty"`
+	// Of these budgets what all pinned memories together may take under any form, 0 to 1000000; never more than half of the
+	// form's. 0 shows none. Unset means 500.
+	Pinned        *uint32 `protobuf:"varint,6,opt,name=pinned,proto3,oneof" json:"pinned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -217,6 +274,13 @@ func (x *FormBudgets) GetMemories() uint32 {
 func (x *FormBudgets) GetMessages() uint32 {
 	if x != nil && x.Messages != nil {
 		return *x.Messages
+	}
+	return 0
+}
+
+func (x *FormBudgets) GetPinned() uint32 {
+	if x != nil && x.Pinned != nil {
+		return *x.Pinned
 	}
 	return 0
 }
@@ -557,6 +621,52 @@ func (x *TimeSettings) GetZone() string {
 	return ""
 }
 
+// How LearnTurn makes memories of turns. What was stored before a change stays as it is.
+type TurnSettings struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Unset means SKIP.
+	SmallTalk     SmallTalkPolicy `protobuf:"varint,1,opt,name=small_talk,json=smallTalk,proto3,enum=hummock.v1.SmallTalkPolicy" json:"small_talk,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TurnSettings) Reset() {
+	*x = TurnSettings{}
+	mi := &file_hummock_v1_settings_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TurnSettings) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TurnSettings) ProtoMessage() {}
+
+func (x *TurnSettings) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_settings_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TurnSettings.ProtoReflect.Descriptor instead.
+func (*TurnSettings) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TurnSettings) GetSmallTalk() SmallTalkPolicy {
+	if x != nil {
+		return x.SmallTalk
+	}
+	return SmallTalkPolicy_SMALL_TALK_POLICY_UNSPECIFIED
+}
+
 // All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
 // value applies; where that is unset too, the default.
 type ProjectSettings struct {
@@ -582,14 +692,16 @@ type ProjectSettings struct {
 	// What is held for review.
 	Review *ReviewSettings `protobuf:"bytes,10,opt,name=review,proto3" json:"review,omitempty"`
 	// What days are meant by words such as "yesterday", and how times are shown.
-	Times         *TimeSettings `protobuf:"bytes,11,opt,name=times,proto3" json:"times,omitempty"`
+	Times *TimeSettings `protobuf:"bytes,11,opt,name=times,proto3" json:"times,omitempty"`
+	// What of a conversation becomes a memory.
+	Turns         *TurnSettings `protobuf:"bytes,12,opt,name=turns,proto3" json:"turns,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ProjectSettings) Reset() {
 	*x = ProjectSettings{}
-	mi := &file_hummock_v1_settings_proto_msgTypes[7]
+	mi := &file_hummock_v1_settings_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +713,7 @@ func (x *ProjectSettings) String() string {
 func (*ProjectSettings) ProtoMessage() {}
 
 func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_settings_proto_msgTypes[7]
+	mi := &file_hummock_v1_settings_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +726,7 @@ func (x *ProjectSettings) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProjectSettings.ProtoReflect.Descriptor instead.
 func (*ProjectSettings) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{7}
+	return file_hummock_v1_settings_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ProjectSettings) GetChat() *RecallTuning {
@@ -694,25 +806,34 @@ func (x *ProjectSettings) GetTimes() *TimeSettings {
 	return nil
 }
 
+func (x *ProjectSettings) GetTurns() *TurnSettings {
+	if x != nil {
+		return x.Turns
+	}
+	return nil
+}
+
 var File_hummock_v1_settings_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\n" +
 	"\x19hummock/v1/settings.proto\x12\n" +
-	"hummock.v1\x1a\x17hummock/v1/recall.proto\"\xea\x01\n" +
+	"hummock.v1\x1a\x17hummock/v1/recall.proto\"\x92\x02\n" +
 	"\vFormBudgets\x12\x1d\n" +
 	"\acontext\x18\x01 \x01(\rH\x00R\acontext\x88\x01\x01\x12!\n" +
 	"\twaterfall\x18\x02 \x01(\rH\x01R\twaterfall\x88\x01\x01\x12\x19\n" +
 	"\x05index\x18\x03 \x01(\rH\x02R\x05index\x88\x01\x01\x12\x1f\n" +
 	"\bmemories\x18\x04 \x01(\rH\x03R\bmemories\x88\x01\x01\x12\x1f\n" +
-	"\bmessages\x18\x05 \x01(\rH\x04R\bmessages\x88\x01\x01B\n" +
+	"\bmessages\x18\x05 \x01(\rH\x04R\bmessages\x88\x01\x01\x12\x1b\n" +
+	"\x06pinned\x18\x06 \x01(\rH\x05R\x06pinned\x88\x01\x01B\n" +
 	"\n" +
 	"\b_contextB\f\n" +
 	"\n" +
 	"_waterfallB\b\n" +
 	"\x06_indexB\v\n" +
 	"\t_memoriesB\v\n" +
-	"\t_messages\"\x80\x02\n" +
+	"\t_messagesB\t\n" +
+	"\a_pinned\"\x80\x02\n" +
 	"\rSectionQuotas\x12\x1d\n" +
 	"\adomains\x18\x01 \x01(\rH\x00R\adomains\x88\x01\x01\x12.\n" +
 	"\x10learning_records\x18\x02 \x01(\rH\x01R\x0flearningRecords\x88\x01\x01\x12*\n" +
@@ -743,7 +864,10 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\x06policy\x18\x01 \x01(\x0e2\x18.hummock.v1.ReviewPolicyR\x06policy\"0\n" +
 	"\fTimeSettings\x12\x17\n" +
 	"\x04zone\x18\x01 \x01(\tH\x00R\x04zone\x88\x01\x01B\a\n" +
-	"\x05_zone\"\xca\x04\n" +
+	"\x05_zone\"J\n" +
+	"\fTurnSettings\x12:\n" +
+	"\n" +
+	"small_talk\x18\x01 \x01(\x0e2\x1b.hummock.v1.SmallTalkPolicyR\tsmallTalk\"\xfa\x04\n" +
 	"\x0fProjectSettings\x12,\n" +
 	"\x04chat\x18\x01 \x01(\v2\x18.hummock.v1.RecallTuningR\x04chat\x12,\n" +
 	"\x04code\x18\x02 \x01(\v2\x18.hummock.v1.RecallTuningR\x04code\x12.\n" +
@@ -756,7 +880,8 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\tretention\x18\t \x01(\v2\x1d.hummock.v1.RetentionSettingsR\tretention\x122\n" +
 	"\x06review\x18\n" +
 	" \x01(\v2\x1a.hummock.v1.ReviewSettingsR\x06review\x12.\n" +
-	"\x05times\x18\v \x01(\v2\x18.hummock.v1.TimeSettingsR\x05times*v\n" +
+	"\x05times\x18\v \x01(\v2\x18.hummock.v1.TimeSettingsR\x05times\x12.\n" +
+	"\x05turns\x18\f \x01(\v2\x18.hummock.v1.TurnSettingsR\x05turns*v\n" +
 	"\fSecretPolicy\x12\x1d\n" +
 	"\x19SECRET_POLICY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SECRET_POLICY_OFF\x10\x01\x12\x16\n" +
@@ -765,7 +890,11 @@ const file_hummock_v1_settings_proto_rawDesc = "" +
 	"\fReviewPolicy\x12\x1d\n" +
 	"\x19REVIEW_POLICY_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11REVIEW_POLICY_OFF\x10\x01\x12\x16\n" +
-	"\x12REVIEW_POLICY_HOLD\x10\x02BF\n" +
+	"\x12REVIEW_POLICY_HOLD\x10\x02*l\n" +
+	"\x0fSmallTalkPolicy\x12!\n" +
+	"\x1dSMALL_TALK_POLICY_UNSPECIFIED\x10\x00\x12\x1a\n" +
+	"\x16SMALL_TALK_POLICY_SKIP\x10\x01\x12\x1a\n" +
+	"\x16SMALL_TALK_POLICY_KEEP\x10\x02BF\n" +
 	"\x0edev.hummock.v1B\rSettingsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3"
 
 var (
@@ -780,40 +909,44 @@ func file_hummock_v1_settings_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_settings_proto_rawDescData
 }
 
-var file_hummock_v1_settings_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_hummock_v1_settings_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_hummock_v1_settings_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_hummock_v1_settings_proto_goTypes = []any{
 	(SecretPolicy)(0),         // 0: hummock.v1.SecretPolicy
 	(ReviewPolicy)(0),         // 1: hummock.v1.ReviewPolicy
-	(*FormBudgets)(nil),       // 2: hummock.v1.FormBudgets
-	(*SectionQuotas)(nil),     // 3: hummock.v1.SectionQuotas
-	(*HistoryLimits)(nil),     // 4: hummock.v1.HistoryLimits
-	(*SecretSettings)(nil),    // 5: hummock.v1.SecretSettings
-	(*RetentionSettings)(nil), // 6: hummock.v1.RetentionSettings
-	(*ReviewSettings)(nil),    // 7: hummock.v1.ReviewSettings
-	(*TimeSettings)(nil),      // 8: hummock.v1.TimeSettings
-	(*ProjectSettings)(nil),   // 9: hummock.v1.ProjectSettings
-	(*RecallTuning)(nil),      // 10: hummock.v1.RecallTuning
+	(SmallTalkPolicy)(0),      // 2: hummock.v1.SmallTalkPolicy
+	(*FormBudgets)(nil),       // 3: hummock.v1.FormBudgets
+	(*SectionQuotas)(nil),     // 4: hummock.v1.SectionQuotas
+	(*HistoryLimits)(nil),     // 5: hummock.v1.HistoryLimits
+	(*SecretSettings)(nil),    // 6: hummock.v1.SecretSettings
+	(*RetentionSettings)(nil), // 7: hummock.v1.RetentionSettings
+	(*ReviewSettings)(nil),    // 8: hummock.v1.ReviewSettings
+	(*TimeSettings)(nil),      // 9: hummock.v1.TimeSettings
+	(*TurnSettings)(nil),      // 10: hummock.v1.TurnSettings
+	(*ProjectSettings)(nil),   // 11: hummock.v1.ProjectSettings
+	(*RecallTuning)(nil),      // 12: hummock.v1.RecallTuning
 }
 var file_hummock_v1_settings_proto_depIdxs = []int32{
 	0,  // 0: hummock.v1.SecretSettings.policy:type_name -> hummock.v1.SecretPolicy
 	1,  // 1: hummock.v1.ReviewSettings.policy:type_name -> hummock.v1.ReviewPolicy
-	10, // 2: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
-	10, // 3: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
-	10, // 4: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
-	2,  // 5: hummock.v1.ProjectSettings.budget_tokens:type_name -> hummock.v1.FormBudgets
-	3,  // 6: hummock.v1.ProjectSettings.quotas:type_name -> hummock.v1.SectionQuotas
-	4,  // 7: hummock.v1.ProjectSettings.history:type_name -> hummock.v1.HistoryLimits
-	10, // 8: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
-	5,  // 9: hummock.v1.ProjectSettings.secrets:type_name -> hummock.v1.SecretSettings
-	6,  // 10: hummock.v1.ProjectSettings.retention:type_name -> hummock.v1.RetentionSettings
-	7,  // 11: hummock.v1.ProjectSettings.review:type_name -> hummock.v1.ReviewSettings
-	8,  // 12: hummock.v1.ProjectSettings.times:type_name -> hummock.v1.TimeSettings
-	13, // [13:13] is the sub-list for method output_type
-	13, // [13:13] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	2,  // 2: hummock.v1.TurnSettings.small_talk:type_name -> hummock.v1.SmallTalkPolicy
+	12, // 3: hummock.v1.ProjectSettings.chat:type_name -> hummock.v1.RecallTuning
+	12, // 4: hummock.v1.ProjectSettings.code:type_name -> hummock.v1.RecallTuning
+	12, // 5: hummock.v1.ProjectSettings.agent:type_name -> hummock.v1.RecallTuning
+	3,  // 6: hummock.v1.ProjectSettings.budget_tokens:type_name -> hummock.v1.FormBudgets
+	4,  // 7: hummock.v1.ProjectSettings.quotas:type_name -> hummock.v1.SectionQuotas
+	5,  // 8: hummock.v1.ProjectSettings.history:type_name -> hummock.v1.HistoryLimits
+	12, // 9: hummock.v1.ProjectSettings.codex:type_name -> hummock.v1.RecallTuning
+	6,  // 10: hummock.v1.ProjectSettings.secrets:type_name -> hummock.v1.SecretSettings
+	7,  // 11: hummock.v1.ProjectSettings.retention:type_name -> hummock.v1.RetentionSettings
+	8,  // 12: hummock.v1.ProjectSettings.review:type_name -> hummock.v1.ReviewSettings
+	9,  // 13: hummock.v1.ProjectSettings.times:type_name -> hummock.v1.TimeSettings
+	10, // 14: hummock.v1.ProjectSettings.turns:type_name -> hummock.v1.TurnSettings
+	15, // [15:15] is the sub-list for method output_type
+	15, // [15:15] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_settings_proto_init() }
@@ -832,8 +965,8 @@ func file_hummock_v1_settings_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_settings_proto_rawDesc), len(file_hummock_v1_settings_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   8,
+			NumEnums:      3,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -210,6 +210,10 @@ class _MemoryMarkEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_MemoryMark
     """Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
     behind its date; the newer one has its date too.
     """
+    MEMORY_MARK_PINNED: _MemoryMark.ValueType  # 5
+    """It is pinned (Memory.pinned). What is shown for that stands first in the text, below a heading that says so, under
+    every form in full.
+    """
 
 class MemoryMark(_MemoryMark, metaclass=_MemoryMarkEnumTypeWrapper):
     """What a reader should know about a rendered memory."""
@@ -227,6 +231,10 @@ MEMORY_MARK_INSTRUCTION_LIKE: MemoryMark.ValueType  # 3
 MEMORY_MARK_LIKELY_REPLACED: MemoryMark.ValueType  # 4
 """Another of the text's memories is newer and most likely replaces it, see Hit.likely_replaced_by. Every form says so
 behind its date; the newer one has its date too.
+"""
+MEMORY_MARK_PINNED: MemoryMark.ValueType  # 5
+"""It is pinned (Memory.pinned). What is shown for that stands first in the text, below a heading that says so, under
+every form in full.
 """
 Global___MemoryMark: _TypeAlias = MemoryMark  # noqa: Y015
 
@@ -320,6 +328,8 @@ class _TurnSideStatusEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_TurnSi
     """Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
     stored.
     """
+    TURN_SIDE_STATUS_SMALL_TALK: _TurnSideStatus.ValueType  # 5
+    """It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored."""
 
 class TurnSideStatus(_TurnSideStatus, metaclass=_TurnSideStatusEnumTypeWrapper):
     """What became of one side of a turn."""
@@ -336,6 +346,8 @@ TURN_SIDE_STATUS_HELD: TurnSideStatus.ValueType  # 4
 """Of the answer alone: it reads like an instruction to a model, and is held for review as in LearnStatus. Its message is
 stored.
 """
+TURN_SIDE_STATUS_SMALL_TALK: TurnSideStatus.ValueType  # 5
+"""It is small talk, and no memory as the project's SmallTalkPolicy says. Its message is stored."""
 Global___TurnSideStatus: _TypeAlias = TurnSideStatus  # noqa: Y015
 
 class _EmbeddingMode:
@@ -865,8 +877,8 @@ class RenderResponse(_message.Message):
     budget_tokens: _builtins.int
     """The budget that was kept."""
     over_budget: _builtins.bool
-    """True when the text is larger than the budget although it holds no memory but what was asked to be read or, where
-    there is none, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
+    """True when the text is larger than the budget although it holds no memory but what is pinned and what was asked to be
+    read or, where nothing was, a short passage of the best one. CONTEXT and INDEX force nothing in but what was read.
     """
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
@@ -1015,12 +1027,17 @@ class LearnResult(_message.Message):
     DUPLICATE_OF_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     HELD_FOR_FIELD_NUMBER: _builtins.int
+    PIN_IGNORED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id; the other memory's id when it is a duplicate."""
     status: Global___LearnStatus.ValueType
     """What was done."""
     duplicate_of: _builtins.str
     """The memory that was there and says the same; deleting it deletes the text. Empty unless status is DUPLICATE."""
+    pin_ignored: _builtins.bool
+    """Whether it was sent as pinned and is not, for nobody vouches for it: its origin is AI_OUTPUT or SUMMARY, or its trust
+    below 0.5. A person pins it with UpdateMemory.
+    """
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___SecretsFound]:
         """Secrets that it had as it was sent, a kind each, by name. Empty where none was found, and where the project's
@@ -1040,10 +1057,11 @@ class LearnResult(_message.Message):
         duplicate_of: _builtins.str = ...,
         secrets: _abc.Iterable[Global___SecretsFound] | None = ...,
         held_for: _abc.Iterable[_builtins.str] | None = ...,
+        pin_ignored: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "held_for", b"held_for", "id", b"id", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["duplicate_of", b"duplicate_of", "held_for", b"held_for", "id", b"id", "pin_ignored", b"pin_ignored", "secrets", b"secrets", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1106,7 +1124,7 @@ class TurnSideResult(_message.Message):
     position: _builtins.int
     """The message's place in the session."""
     memory_id: _builtins.str
-    """The memory that holds it, or will once it is approved; empty where status is QUOTED."""
+    """The memory that holds it, or will once it is approved; empty where status is QUOTED or SMALL_TALK."""
     status: Global___TurnSideStatus.ValueType
     """What was done."""
     @_builtins.property

@@ -315,6 +315,7 @@ class Memory(_message.Message):
     METADATA_FIELD_NUMBER: _builtins.int
     EXPIRE_TIME_FIELD_NUMBER: _builtins.int
     WRITER_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
     makes one. One that exists is overwritten.
@@ -363,6 +364,13 @@ class Memory(_message.Message):
     """Output only. Who wrote what it says: the name of the access token with which it was learnt, or its title, summary, tags
     or texts were changed by UpdateMemory. Empty where no token was used, and for memories of before it was noted. An import
     keeps the writers that its records name.
+    """
+    pinned: _builtins.bool
+    """Whether it is in every prompt of its project, whatever is asked ("I am allergic to peanuts"), as far as the tokens for
+    pinned memories go (FormBudgets.pinned). Of a recall's filter its speakers, session_ids, tags, metadata, writers and
+    excluded_ids say which prompts; what is pinned without a speaker or a session is in those of all. Learn ignores it,
+    and says so, for what nobody vouches for: origin AI_OUTPUT or SUMMARY, or a trust below 0.5. What has more tokens than
+    prompts give to all that is pinned is an error.
     """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -457,10 +465,11 @@ class Memory(_message.Message):
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         expire_time: _timestamp_pb2.Timestamp | None = ...,
         writer: _builtins.str = ...,
+        pinned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "expire_time", b"expire_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "pinned", b"pinned", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
     _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
@@ -512,6 +521,9 @@ class MemoryFilter(_message.Message):
     EVENT_BEFORE_FIELD_NUMBER: _builtins.int
     METADATA_FIELD_NUMBER: _builtins.int
     WRITERS_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
+    pinned: _builtins.bool
+    """Pinned ones alone. Unset means no condition."""
     @_builtins.property
     def kinds(self) -> _containers.RepeatedScalarFieldContainer[Global___MemoryKind.ValueType]:
         """Any of these kinds. Empty means all."""
@@ -582,10 +594,11 @@ class MemoryFilter(_message.Message):
         event_before: _timestamp_pb2.Timestamp | None = ...,
         metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         writers: _abc.Iterable[_builtins.str] | None = ...,
+        pinned: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "metadata", b"metadata", "origins", b"origins", "paths", b"paths", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags", "writers", b"writers"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_after", b"created_after", "created_before", b"created_before", "event_after", b"event_after", "event_before", b"event_before", "excluded_ids", b"excluded_ids", "kinds", b"kinds", "metadata", b"metadata", "origins", b"origins", "paths", b"paths", "pinned", b"pinned", "session_ids", b"session_ids", "speakers", b"speakers", "tags", b"tags", "writers", b"writers"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

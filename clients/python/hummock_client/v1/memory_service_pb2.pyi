@@ -322,7 +322,8 @@ class UpdateMemoryRequest(_message.Message):
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
         "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it),
-        "expire_time". Required.
+        "expire_time", "pinned". What nobody vouches for (see Memory.pinned) only a caller with the verb admin pins, or
+        rewrites while it is pinned. Required.
         """
 
     def __init__(

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from hummock_client.v1 import recall_pb2 as hummock_dot_v1_dot_recall__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/settings.proto\x12\nhummock.v1\x1a\x17hummock/v1/recall.proto\"\xab\x02\n\x0b\x46ormBudgets\x12*\n\x07\x63ontext\x18\x01 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x00R\x07\x63ontext\x88\x01\x01\x12.\n\twaterfall\x18\x02 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x01R\twaterfall\x88\x01\x01\x12&\n\x05index\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02R\x05index\x88\x01\x01\x12,\n\x08memories\x18\x04 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x03R\x08memories\x88\x01\x01\x12,\n\x08messages\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x04R\x08messages\x88\x01\x01\x42\n\n\x08_contextB\x0c\n\n_waterfallB\x08\n\x06_indexB\x0b\n\t_memoriesB\x0b\n\t_messages\"\xa9\x02\n\rSectionQuotas\x12\'\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00R\x07\x64omains\x88\x01\x01\x12\x38\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01R\x0flearningRecords\x88\x01\x01\x12\x34\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02R\rcodeFragments\x88\x01\x01\x12\x37\n\x0ftext_characters\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80\x10H\x03R\x0etextCharacters\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragmentsB\x12\n\x10_text_characters\"\x9a\x01\n\rHistoryLimits\x12\x30\n\x0cmax_messages\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x00R\x0bmaxMessages\x88\x01\x01\x12\x33\n\x0emax_characters\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01R\rmaxCharacters\x88\x01\x01\x42\x0f\n\r_max_messagesB\x11\n\x0f_max_characters\"L\n\x0eSecretSettings\x12:\n\x06policy\x18\x01 \x01(\x0e\x32\x18.hummock.v1.SecretPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06policy\"\xdf\x01\n\x11RetentionSettings\x12>\n\x0cmax_age_days\x18\x01 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x80\xd2\xe1@!\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\nmaxAgeDays\x88\x01\x01\x12/\n\x0cmax_memories\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01R\x0bmaxMemories\x88\x01\x01\x12)\n\tmax_bytes\x18\x03 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x02R\x08maxBytes\x88\x01\x01\x42\x0f\n\r_max_age_daysB\x0f\n\r_max_memoriesB\x0c\n\n_max_bytes\"L\n\x0eReviewSettings\x12:\n\x06policy\x18\x01 \x01(\x0e\x32\x18.hummock.v1.ReviewPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06policy\"9\n\x0cTimeSettings\x12 \n\x04zone\x18\x01 \x01(\tB\x07\xbaH\x04r\x02\x18@H\x00R\x04zone\x88\x01\x01\x42\x07\n\x05_zone\"\xca\x04\n\x0fProjectSettings\x12,\n\x04\x63hat\x18\x01 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63hat\x12,\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63ode\x12.\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x61gent\x12<\n\rbudget_tokens\x18\x04 \x01(\x0b\x32\x17.hummock.v1.FormBudgetsR\x0c\x62udgetTokens\x12\x31\n\x06quotas\x18\x05 \x01(\x0b\x32\x19.hummock.v1.SectionQuotasR\x06quotas\x12\x33\n\x07history\x18\x06 \x01(\x0b\x32\x19.hummock.v1.HistoryLimitsR\x07history\x12.\n\x05\x63odex\x18\x07 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x63odex\x12\x34\n\x07secrets\x18\x08 \x01(\x0b\x32\x1a.hummock.v1.SecretSettingsR\x07secrets\x12;\n\tretention\x18\t \x01(\x0b\x32\x1d.hummock.v1.RetentionSettingsR\tretention\x12\x32\n\x06review\x18\n \x01(\x0b\x32\x1a.hummock.v1.ReviewSettingsR\x06review\x12.\n\x05times\x18\x0b \x01(\x0b\x32\x18.hummock.v1.TimeSettingsR\x05times*v\n\x0cSecretPolicy\x12\x1d\n\x19SECRET_POLICY_UNSPECIFIED\x10\x00\x12\x15\n\x11SECRET_POLICY_OFF\x10\x01\x12\x16\n\x12SECRET_POLICY_WARN\x10\x02\x12\x18\n\x14SECRET_POLICY_REDACT\x10\x03*\\\n\x0cReviewPolicy\x12\x1d\n\x19REVIEW_POLICY_UNSPECIFIED\x10\x00\x12\x15\n\x11REVIEW_POLICY_OFF\x10\x01\x12\x16\n\x12REVIEW_POLICY_HOLD\x10\x02\x42\x46\n\x0e\x64\x65v.hummock.v1B\rSettingsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19hummock/v1/settings.proto\x12\nhummock.v1\x1a\x17hummock/v1/recall.proto\"\xde\x02\n\x0b\x46ormBudgets\x12*\n\x07\x63ontext\x18\x01 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x00R\x07\x63ontext\x88\x01\x01\x12.\n\twaterfall\x18\x02 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x01R\twaterfall\x88\x01\x01\x12&\n\x05index\x18\x03 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x02R\x05index\x88\x01\x01\x12,\n\x08memories\x18\x04 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x03R\x08memories\x88\x01\x01\x12,\n\x08messages\x18\x05 \x01(\rB\x0b\xbaH\x08*\x06\x18\xc0\x84=(\x01H\x04R\x08messages\x88\x01\x01\x12&\n\x06pinned\x18\x06 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=H\x05R\x06pinned\x88\x01\x01\x42\n\n\x08_contextB\x0c\n\n_waterfallB\x08\n\x06_indexB\x0b\n\t_memoriesB\x0b\n\t_messagesB\t\n\x07_pinned\"\xa9\x02\n\rSectionQuotas\x12\'\n\x07\x64omains\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x00R\x07\x64omains\x88\x01\x01\x12\x38\n\x10learning_records\x18\x02 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x01R\x0flearningRecords\x88\x01\x01\x12\x34\n\x0e\x63ode_fragments\x18\x03 \x01(\rB\x08\xbaH\x05*\x03\x18\xc8\x01H\x02R\rcodeFragments\x88\x01\x01\x12\x37\n\x0ftext_characters\x18\x04 \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80\x10H\x03R\x0etextCharacters\x88\x01\x01\x42\n\n\x08_domainsB\x13\n\x11_learning_recordsB\x11\n\x0f_code_fragmentsB\x12\n\x10_text_characters\"\x9a\x01\n\rHistoryLimits\x12\x30\n\x0cmax_messages\x18\x01 \x01(\rB\x08\xbaH\x05*\x03\x18\xe8\x07H\x00R\x0bmaxMessages\x88\x01\x01\x12\x33\n\x0emax_characters\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01R\rmaxCharacters\x88\x01\x01\x42\x0f\n\r_max_messagesB\x11\n\x0f_max_characters\"L\n\x0eSecretSettings\x12:\n\x06policy\x18\x01 \x01(\x0e\x32\x18.hummock.v1.SecretPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06policy\"\xdf\x01\n\x11RetentionSettings\x12>\n\x0cmax_age_days\x18\x01 \x01(\x01\x42\x17\xbaH\x14\x12\x12\x19\x00\x00\x00\x00\x80\xd2\xe1@!\x00\x00\x00\x00\x00\x00\x00\x00H\x00R\nmaxAgeDays\x88\x01\x01\x12/\n\x0cmax_memories\x18\x02 \x01(\rB\x07\xbaH\x04*\x02(\x01H\x01R\x0bmaxMemories\x88\x01\x01\x12)\n\tmax_bytes\x18\x03 \x01(\x04\x42\x07\xbaH\x04\x32\x02(\x01H\x02R\x08maxBytes\x88\x01\x01\x42\x0f\n\r_max_age_daysB\x0f\n\r_max_memoriesB\x0c\n\n_max_bytes\"L\n\x0eReviewSettings\x12:\n\x06policy\x18\x01 \x01(\x0e\x32\x18.hummock.v1.ReviewPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01R\x06policy\"9\n\x0cTimeSettings\x12 \n\x04zone\x18\x01 \x01(\tB\x07\xbaH\x04r\x02\x18@H\x00R\x04zone\x88\x01\x01\x42\x07\n\x05_zone\"T\n\x0cTurnSettings\x12\x44\n\nsmall_talk\x18\x01 \x01(\x0e\x32\x1b.hummock.v1.SmallTalkPolicyB\x08\xbaH\x05\x82\x01\x02\x10\x01R\tsmallTalk\"\xfa\x04\n\x0fProjectSettings\x12,\n\x04\x63hat\x18\x01 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63hat\x12,\n\x04\x63ode\x18\x02 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x04\x63ode\x12.\n\x05\x61gent\x18\x03 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x61gent\x12<\n\rbudget_tokens\x18\x04 \x01(\x0b\x32\x17.hummock.v1.FormBudgetsR\x0c\x62udgetTokens\x12\x31\n\x06quotas\x18\x05 \x01(\x0b\x32\x19.hummock.v1.SectionQuotasR\x06quotas\x12\x33\n\x07history\x18\x06 \x01(\x0b\x32\x19.hummock.v1.HistoryLimitsR\x07history\x12.\n\x05\x63odex\x18\x07 \x01(\x0b\x32\x18.hummock.v1.RecallTuningR\x05\x63odex\x12\x34\n\x07secrets\x18\x08 \x01(\x0b\x32\x1a.hummock.v1.SecretSettingsR\x07secrets\x12;\n\tretention\x18\t \x01(\x0b\x32\x1d.hummock.v1.RetentionSettingsR\tretention\x12\x32\n\x06review\x18\n \x01(\x0b\x32\x1a.hummock.v1.ReviewSettingsR\x06review\x12.\n\x05times\x18\x0b \x01(\x0b\x32\x18.hummock.v1.TimeSettingsR\x05times\x12.\n\x05turns\x18\x0c \x01(\x0b\x32\x18.hummock.v1.TurnSettingsR\x05turns*v\n\x0cSecretPolicy\x12\x1d\n\x19SECRET_POLICY_UNSPECIFIED\x10\x00\x12\x15\n\x11SECRET_POLICY_OFF\x10\x01\x12\x16\n\x12SECRET_POLICY_WARN\x10\x02\x12\x18\n\x14SECRET_POLICY_REDACT\x10\x03*\\\n\x0cReviewPolicy\x12\x1d\n\x19REVIEW_POLICY_UNSPECIFIED\x10\x00\x12\x15\n\x11REVIEW_POLICY_OFF\x10\x01\x12\x16\n\x12REVIEW_POLICY_HOLD\x10\x02*l\n\x0fSmallTalkPolicy\x12!\n\x1dSMALL_TALK_POLICY_UNSPECIFIED\x10\x00\x12\x1a\n\x16SMALL_TALK_POLICY_SKIP\x10\x01\x12\x1a\n\x16SMALL_TALK_POLICY_KEEP\x10\x02\x42\x46\n\x0e\x64\x65v.hummock.v1B\rSettingsProtoP\x01Z#hummock.dev/go/hummock/v1;hummockv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,6 +43,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_FORMBUDGETS'].fields_by_name['memories']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
   _globals['_FORMBUDGETS'].fields_by_name['messages']._loaded_options = None
   _globals['_FORMBUDGETS'].fields_by_name['messages']._serialized_options = b'\272H\010*\006\030\300\204=(\001'
+  _globals['_FORMBUDGETS'].fields_by_name['pinned']._loaded_options = None
+  _globals['_FORMBUDGETS'].fields_by_name['pinned']._serialized_options = b'\272H\006*\004\030\300\204='
   _globals['_SECTIONQUOTAS'].fields_by_name['domains']._loaded_options = None
   _globals['_SECTIONQUOTAS'].fields_by_name['domains']._serialized_options = b'\272H\005*\003\030\310\001'
   _globals['_SECTIONQUOTAS'].fields_by_name['learning_records']._loaded_options = None
@@ -67,24 +69,30 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REVIEWSETTINGS'].fields_by_name['policy']._serialized_options = b'\272H\005\202\001\002\020\001'
   _globals['_TIMESETTINGS'].fields_by_name['zone']._loaded_options = None
   _globals['_TIMESETTINGS'].fields_by_name['zone']._serialized_options = b'\272H\004r\002\030@'
-  _globals['_SECRETPOLICY']._serialized_start=1855
-  _globals['_SECRETPOLICY']._serialized_end=1973
-  _globals['_REVIEWPOLICY']._serialized_start=1975
-  _globals['_REVIEWPOLICY']._serialized_end=2067
+  _globals['_TURNSETTINGS'].fields_by_name['small_talk']._loaded_options = None
+  _globals['_TURNSETTINGS'].fields_by_name['small_talk']._serialized_options = b'\272H\005\202\001\002\020\001'
+  _globals['_SECRETPOLICY']._serialized_start=2040
+  _globals['_SECRETPOLICY']._serialized_end=2158
+  _globals['_REVIEWPOLICY']._serialized_start=2160
+  _globals['_REVIEWPOLICY']._serialized_end=2252
+  _globals['_SMALLTALKPOLICY']._serialized_start=2254
+  _globals['_SMALLTALKPOLICY']._serialized_end=2362
   _globals['_FORMBUDGETS']._serialized_start=67
-  _globals['_FORMBUDGETS']._serialized_end=366
-  _globals['_SECTIONQUOTAS']._serialized_start=369
-  _globals['_SECTIONQUOTAS']._serialized_end=666
-  _globals['_HISTORYLIMITS']._serialized_start=669
-  _globals['_HISTORYLIMITS']._serialized_end=823
-  _globals['_SECRETSETTINGS']._serialized_start=825
-  _globals['_SECRETSETTINGS']._serialized_end=901
-  _globals['_RETENTIONSETTINGS']._serialized_start=904
-  _globals['_RETENTIONSETTINGS']._serialized_end=1127
-  _globals['_REVIEWSETTINGS']._serialized_start=1129
-  _globals['_REVIEWSETTINGS']._serialized_end=1205
-  _globals['_TIMESETTINGS']._serialized_start=1207
-  _globals['_TIMESETTINGS']._serialized_end=1264
-  _globals['_PROJECTSETTINGS']._serialized_start=1267
-  _globals['_PROJECTSETTINGS']._serialized_end=1853
+  _globals['_FORMBUDGETS']._serialized_end=417
+  _globals['_SECTIONQUOTAS']._serialized_start=420
+  _globals['_SECTIONQUOTAS']._serialized_end=717
+  _globals['_HISTORYLIMITS']._serialized_start=720
+  _globals['_HISTORYLIMITS']._serialized_end=874
+  _globals['_SECRETSETTINGS']._serialized_start=876
+  _globals['_SECRETSETTINGS']._serialized_end=952
+  _globals['_RETENTIONSETTINGS']._serialized_start=955
+  _globals['_RETENTIONSETTINGS']._serialized_end=1178
+  _globals['_REVIEWSETTINGS']._serialized_start=1180
+  _globals['_REVIEWSETTINGS']._serialized_end=1256
+  _globals['_TIMESETTINGS']._serialized_start=1258
+  _globals['_TIMESETTINGS']._serialized_end=1315
+  _globals['_TURNSETTINGS']._serialized_start=1317
+  _globals['_TURNSETTINGS']._serialized_end=1401
+  _globals['_PROJECTSETTINGS']._serialized_start=1404
+  _globals['_PROJECTSETTINGS']._serialized_end=2038
 # @@protoc_insertion_point(module_scope)

@@ -81,6 +81,32 @@ REVIEW_POLICY_HOLD: ReviewPolicy.ValueType  # 2
 """They are held: no call brings them back but MemoryService.ListReview, until they are approved."""
 Global___ReviewPolicy: _TypeAlias = ReviewPolicy  # noqa: Y015
 
+class _SmallTalkPolicy:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _SmallTalkPolicyEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_SmallTalkPolicy.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SMALL_TALK_POLICY_UNSPECIFIED: _SmallTalkPolicy.ValueType  # 0
+    """Not said. SKIP."""
+    SMALL_TALK_POLICY_SKIP: _SmallTalkPolicy.ValueType  # 1
+    """It is a message of its session and no memory. What answers a question of the model is one all the same."""
+    SMALL_TALK_POLICY_KEEP: _SmallTalkPolicy.ValueType  # 2
+    """It becomes a memory like everything else."""
+
+class SmallTalkPolicy(_SmallTalkPolicy, metaclass=_SmallTalkPolicyEnumTypeWrapper):
+    """What becomes of small talk: sides of a turn that only greet, thank, agree or tell a mood, and name nothing ("good morning",
+    嗯嗯, "I'm tired").
+    """
+
+SMALL_TALK_POLICY_UNSPECIFIED: SmallTalkPolicy.ValueType  # 0
+"""Not said. SKIP."""
+SMALL_TALK_POLICY_SKIP: SmallTalkPolicy.ValueType  # 1
+"""It is a message of its session and no memory. What answers a question of the model is one all the same."""
+SMALL_TALK_POLICY_KEEP: SmallTalkPolicy.ValueType  # 2
+"""It becomes a memory like everything else."""
+Global___SmallTalkPolicy: _TypeAlias = SmallTalkPolicy  # noqa: Y015
+
 @_typing.final
 class FormBudgets(_message.Message):
     """Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
@@ -94,6 +120,7 @@ class FormBudgets(_message.Message):
     INDEX_FIELD_NUMBER: _builtins.int
     MEMORIES_FIELD_NUMBER: _builtins.int
     MESSAGES_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
     context: _builtins.int
     """CONTEXT."""
     waterfall: _builtins.int
@@ -104,6 +131,10 @@ class FormBudgets(_message.Message):
     """MEMORIES."""
     messages: _builtins.int
     """MESSAGES."""
+    pinned: _builtins.int
+    """Of these budgets what all pinned memories together may take under any form, 0 to 1000000; never more than half of the
+    form's. 0 shows none. Unset means 500.
+    """
     def __init__(
         self,
         *,
@@ -112,10 +143,11 @@ class FormBudgets(_message.Message):
         index: _builtins.int | None = ...,
         memories: _builtins.int | None = ...,
         messages: _builtins.int | None = ...,
+        pinned: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "waterfall", b"waterfall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_pinned", b"_pinned", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "pinned", b"pinned", "waterfall", b"waterfall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "waterfall", b"waterfall"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_context", b"_context", "_index", b"_index", "_memories", b"_memories", "_messages", b"_messages", "_pinned", b"_pinned", "_waterfall", b"_waterfall", "context", b"context", "index", b"index", "memories", b"memories", "messages", b"messages", "pinned", b"pinned", "waterfall", b"waterfall"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__context: _TypeAlias = _typing.Literal["context"]  # noqa: Y015
     _WhichOneofArgType__context: _TypeAlias = _typing.Literal["_context", b"_context"]  # noqa: Y015
@@ -125,6 +157,8 @@ class FormBudgets(_message.Message):
     _WhichOneofArgType__memories: _TypeAlias = _typing.Literal["_memories", b"_memories"]  # noqa: Y015
     _WhichOneofReturnType__messages: _TypeAlias = _typing.Literal["messages"]  # noqa: Y015
     _WhichOneofArgType__messages: _TypeAlias = _typing.Literal["_messages", b"_messages"]  # noqa: Y015
+    _WhichOneofReturnType__pinned: _TypeAlias = _typing.Literal["pinned"]  # noqa: Y015
+    _WhichOneofArgType__pinned: _TypeAlias = _typing.Literal["_pinned", b"_pinned"]  # noqa: Y015
     _WhichOneofReturnType__waterfall: _TypeAlias = _typing.Literal["waterfall"]  # noqa: Y015
     _WhichOneofArgType__waterfall: _TypeAlias = _typing.Literal["_waterfall", b"_waterfall"]  # noqa: Y015
     @_typing.overload
@@ -135,6 +169,8 @@ class FormBudgets(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memories) -> _WhichOneofReturnType__memories | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__messages) -> _WhichOneofReturnType__messages | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pinned) -> _WhichOneofReturnType__pinned | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__waterfall) -> _WhichOneofReturnType__waterfall | None: ...
 
@@ -342,6 +378,28 @@ class TimeSettings(_message.Message):
 Global___TimeSettings: _TypeAlias = TimeSettings  # noqa: Y015
 
 @_typing.final
+class TurnSettings(_message.Message):
+    """How LearnTurn makes memories of turns. What was stored before a change stays as it is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SMALL_TALK_FIELD_NUMBER: _builtins.int
+    small_talk: Global___SmallTalkPolicy.ValueType
+    """Unset means SKIP."""
+    def __init__(
+        self,
+        *,
+        small_talk: Global___SmallTalkPolicy.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["small_talk", b"small_talk"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TurnSettings: _TypeAlias = TurnSettings  # noqa: Y015
+
+@_typing.final
 class ProjectSettings(_message.Message):
     """All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
     value applies; where that is unset too, the default.
@@ -360,6 +418,7 @@ class ProjectSettings(_message.Message):
     RETENTION_FIELD_NUMBER: _builtins.int
     REVIEW_FIELD_NUMBER: _builtins.int
     TIMES_FIELD_NUMBER: _builtins.int
+    TURNS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def chat(self) -> _recall_pb2.RecallTuning:
         """Recalls under CHAT."""
@@ -404,6 +463,10 @@ class ProjectSettings(_message.Message):
     def times(self) -> Global___TimeSettings:
         """What days are meant by words such as "yesterday", and how times are shown."""
 
+    @_builtins.property
+    def turns(self) -> Global___TurnSettings:
+        """What of a conversation becomes a memory."""
+
     def __init__(
         self,
         *,
@@ -418,10 +481,11 @@ class ProjectSettings(_message.Message):
         retention: Global___RetentionSettings | None = ...,
         review: Global___ReviewSettings | None = ...,
         times: Global___TimeSettings | None = ...,
+        turns: Global___TurnSettings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times", "turns", b"turns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent", b"agent", "budget_tokens", b"budget_tokens", "chat", b"chat", "code", b"code", "codex", b"codex", "history", b"history", "quotas", b"quotas", "retention", b"retention", "review", b"review", "secrets", b"secrets", "times", b"times", "turns", b"turns"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -36,6 +36,7 @@ def learn(
         list[str] | None, Option("--meta", metavar="NAME=VALUE", help="Metadata to give; repeatable.")
     ] = None,
     expires: options.Expires = None,
+    pin: Annotated[bool, Option("--pin", help="Show it in every prompt, whatever is asked.")] = False,
     kind: Annotated[str, Option("--kind", help='"note" or "entry".')] = "note",
     origin: Annotated[options.OriginName, Option("--origin", help="Who it comes from.")] = options.OriginName.MANUAL,
     keep_going: Annotated[bool, Option("--continue", help="Pass over lines that are wrong.")] = False,
@@ -46,9 +47,10 @@ def learn(
     if bool(text) == (file is not None):
         raise typer.BadParameter("give either TEXT or --file")
     if file is not None:
-        if title or tag or meta or expires or json or kind != "note" or origin is not options.OriginName.MANUAL:
+        if title or tag or meta or expires or pin or json or kind != "note" or origin is not options.OriginName.MANUAL:
             raise typer.BadParameter(
-                "--title, --tag, --meta, --expires, --kind, --origin and --json go with TEXT; a line says its own"
+                "--title, --tag, --meta, --expires, --pin, --kind, --origin and --json go with TEXT, "
+                "not with a file, whose lines say their own"
             )
         memories, bad_lines = _memories_of(file, keep_going=keep_going)
         with connect(target) as service:
@@ -61,6 +63,7 @@ def learn(
         origin=options.origin_value(origin),
         metadata=options.metadata_of(meta),
         expire_time=options.timestamp(expires),
+        pinned=pin,
     )
     request = _learn_request(project, [_sentence(common, each, title, tag or []) for each in text or ()])
     response = ask(target, lambda service: service.context.Learn, request, json=json)
@@ -98,7 +101,11 @@ def store(service: Service, project: str, memories: Sequence[memory_pb2.Memory])
 
 
 def _say_held_and_secrets(results: Sequence[pb.LearnResult], project: str) -> None:
-    """Prints how many memories are held for review, and how many secrets were found, by kind."""
+    """Prints what was not pinned or is held for review, and how many secrets were found, by kind."""
+    unpinned = [result.id for result in results if result.pin_ignored]
+    if unpinned:
+        note(f"stored, but not pinned, for nobody vouches for it (origin or trust): {', '.join(unpinned)}")
+        note(f"`hummock memories pin --project {project} ID...` pins it")
     families = Counter(family for result in results for family in result.held_for)
     if families:
         kinds = ", ".join(f"{count} {family}" for family, count in families.most_common())

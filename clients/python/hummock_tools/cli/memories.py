@@ -84,6 +84,7 @@ def ls(
     until: options.Until = None,
     session: options.Sessions = None,
     contains: Annotated[str, Option("--contains", help="Only with this string in title, tags or text.")] = "",
+    pinned: Annotated[bool, Option("--pinned", help="Only what is pinned.")] = False,
     newest: Annotated[bool, Option("--newest", help="What was written last first.")] = False,
     limit: Annotated[int, Option("--limit", min=1, max=1000, help="Memories of one page.")] = 100,
     page: options.Page = "",
@@ -91,9 +92,11 @@ def ls(
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """List memories, oldest write first."""
+    where = options.filter_of(tag, kind, origin, session, since, until, meta, writer)
+    where.pinned = pinned
     request = pb.ListMemoriesRequest(
         project=project,
-        filter=options.filter_of(tag, kind, origin, session, since, until, meta, writer),
+        filter=where,
         page_size=limit,
         page_token=page,
         order=pb.LIST_ORDER_NEWEST_FIRST if newest else pb.LIST_ORDER_UNSPECIFIED,
@@ -163,6 +166,35 @@ def edit(
     _print_memory(response.memory)
 
 
+@app.command("pin")
+def pin(
+    ids: IdsArgument, project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET
+) -> None:
+    """Show memories in every prompt, whatever is asked."""
+    _set_pinned(ids, project, target, pinned=True, json=json)
+
+
+@app.command("unpin")
+def unpin(
+    ids: IdsArgument, project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET
+) -> None:
+    """Show memories only where they are recalled."""
+    _set_pinned(ids, project, target, pinned=False, json=json)
+
+
+def _set_pinned(ids: Sequence[str], project: str, target: str, *, pinned: bool, json: bool) -> None:
+    with connect(target) as service:
+        for memory_id in ids:
+            request = pb.UpdateMemoryRequest(
+                project=project,
+                request_id=new_request_id(),
+                memory=memory_pb2.Memory(id=memory_id, pinned=pinned),
+                update_mask=FieldMask(paths=["pinned"]),
+            )
+            response = service.memories.UpdateMemory(request, timeout=CALL_TIMEOUT_S)
+            print_json(response) if json else print_line(f"{'pinned' if pinned else 'unpinned'} {memory_id}")
+
+
 def warn_of_missing(missing_ids: Sequence[str]) -> None:
     """Ends a command with status 1 where ids name nothing."""
     for missing in missing_ids:
@@ -178,7 +210,7 @@ def _print_memory(memory: memory_pb2.Memory) -> None:
     ends = f"until {memory.expire_time.ToJsonString()}" if memory.HasField("expire_time") else ""
     writer = f"written by {memory.writer}" if memory.writer else ""
     words = [kind_word(memory.kind), enum_word(memory_pb2.Origin, memory.origin)]
-    facts = [*words, writer, tokens, created, ends, tags, metadata]
+    facts = [*words, "pinned" if memory.pinned else "", writer, tokens, created, ends, tags, metadata]
     print_line(memory.id)
     print_line("  " + " · ".join(fact for fact in facts if fact))
     for text in filter(None, (memory.title, memory.summary, *_body(memory))):

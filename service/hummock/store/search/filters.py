@@ -39,6 +39,8 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
         allowed &= _any_of(columns.kind, where.kinds)
     if where.origins and where.origins != _EVERY_ORIGIN:
         allowed &= _any_of(columns.origin, where.origins)
+    if where.pinned:
+        allowed &= columns.pinned
     if where.created_after is not None:
         allowed &= columns.create_time >= where.created_after
     if where.created_before is not None:

@@ -71,6 +71,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
     by_sign: NDArray[np.int64]  # (kinds, signs) int64, their number by kind and `TokenSign`.
     live: int = 0  # Number of memories not removed.
     live_length: int = 0  # Sum of their lengths.
+    live_pinned: int = 0  # Number of those that are pinned.
     has_verdicts: bool = False  # Whether any memory ever had a verdict.
     has_writers: bool = False  # Whether memories ever differed in `writer`; no writer counts as one.
     # Lower bound on the expiry times of present memories, Unix seconds; infinite if none expires.
@@ -99,6 +100,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
             turns=self.turns.extended(grown["session"].values, grown["session_position"].values, len(self)),
             live=self.live + len(rows),
             live_length=self.live_length + int(rows["length"].sum(dtype=np.int64)),
+            live_pinned=self.live_pinned + int(np.count_nonzero(rows["pinned"])),
             by_sign=self.by_sign + _by_sign(rows["kind"], rows["token_sign"], chunk_count),
             has_verdicts=self.has_verdicts or bool((rows["helpful"] | rows["wrong"]).any()),
             has_writers=self.has_writers or _differ(self.writer[:1], rows["writer"]),
@@ -154,6 +156,7 @@ class Columns(MemoryColumns, frozen=True, kw_only=True, eq=False):
             {"alive": self._copied("alive", ordinals, 0)},
             live=self.live - len(ordinals),
             live_length=self.live_length - int(self.length[ordinals].sum(dtype=np.float64)),
+            live_pinned=self.live_pinned - int(np.count_nonzero(self.pinned[ordinals])),
             by_sign=self.by_sign - self._signs(ordinals),
         )
 

@@ -110,6 +110,7 @@ def pack_row(
         "token_sign": token_sign,
         "writer": writer_hash(memory),
         "apart": apart,
+        "pinned": memory.pinned,
     }
     fields = _FIELDS.pack(*[row[column] for column in ROW.names or ()])
     return _SIZE.pack(len(fields)) + fields + memory.id.encode()

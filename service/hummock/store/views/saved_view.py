@@ -31,14 +31,14 @@ from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock_kernels.postings import Index, Presence
 
-_FORMAT = 2
+_FORMAT = 3
 """Increased with every change of an array's content; each version of the package reads only its own files anyway."""
 
 _ALIGNMENT = 64 * KIB
 _PIECE_BYTES = MIB
 _HASHING = 2  # Number of threads that check digests.
 
-_OF_COLUMNS = ("live", "live_length", "has_verdicts", "has_writers", "first_expiry")
+_OF_COLUMNS = ("live", "live_length", "live_pinned", "has_verdicts", "has_writers", "first_expiry")
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -77,6 +77,7 @@ class SavedView(msgspec.Struct, array_like=True, frozen=True, kw_only=True):
     arrays: tuple[SavedArray, ...]  # Arrays in the file.
     live: int  # See `Columns`.
     live_length: int  # See `Columns`.
+    live_pinned: int  # See `Columns`.
     has_verdicts: bool  # See `Columns`.
     has_writers: bool  # See `Columns`.
     first_expiry: float  # See `Columns`.

@@ -304,7 +304,8 @@ export type UpdateMemoryRequest = Message<"hummock.v1.UpdateMemoryRequest"> & {
   /**
    * Fields to change: "title", "summary", "tags", "content", "raw", "detail" (whichever is set, or none), "origin",
    * "session_id", "speaker", "event_time", "emotion_label", "trust", "supersedes", "source_hash", "metadata" (all of it),
-   * "expire_time". Required.
+   * "expire_time", "pinned". What nobody vouches for (see Memory.pinned) only a caller with the verb admin pins, or
+   * rewrites while it is pinned. Required.
    *
    * @generated from field: google.protobuf.FieldMask update_mask = 4;
    */

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/settings.proto.
  */
 export const file_hummock_v1_settings: GenFile = /*@__PURE__*/
-  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxIrsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlcyLHAQoNU2VjdGlvblF1b3RhcxIUCgdkb21haW5zGAEgASgNSACIAQESHQoQbGVhcm5pbmdfcmVjb3JkcxgCIAEoDUgBiAEBEhsKDmNvZGVfZnJhZ21lbnRzGAMgASgNSAKIAQESHAoPdGV4dF9jaGFyYWN0ZXJzGAQgASgNSAOIAQFCCgoIX2RvbWFpbnNCEwoRX2xlYXJuaW5nX3JlY29yZHNCEQoPX2NvZGVfZnJhZ21lbnRzQhIKEF90ZXh0X2NoYXJhY3RlcnMiawoNSGlzdG9yeUxpbWl0cxIZCgxtYXhfbWVzc2FnZXMYASABKA1IAIgBARIbCg5tYXhfY2hhcmFjdGVycxgCIAEoDUgBiAEBQg8KDV9tYXhfbWVzc2FnZXNCEQoPX21heF9jaGFyYWN0ZXJzIjoKDlNlY3JldFNldHRpbmdzEigKBnBvbGljeRgBIAEoDjIYLmh1bW1vY2sudjEuU2VjcmV0UG9saWN5IpEBChFSZXRlbnRpb25TZXR0aW5ncxIZCgxtYXhfYWdlX2RheXMYASABKAFIAIgBARIZCgxtYXhfbWVtb3JpZXMYAiABKA1IAYgBARIWCgltYXhfYnl0ZXMYAyABKARIAogBAUIPCg1fbWF4X2FnZV9kYXlzQg8KDV9tYXhfbWVtb3JpZXNCDAoKX21heF9ieXRlcyI6Cg5SZXZpZXdTZXR0aW5ncxIoCgZwb2xpY3kYASABKA4yGC5odW1tb2NrLnYxLlJldmlld1BvbGljeSIqCgxUaW1lU2V0dGluZ3MSEQoEem9uZRgBIAEoCUgAiAEBQgcKBV96b25lIu4DCg9Qcm9qZWN0U2V0dGluZ3MSJgoEY2hhdBgBIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEiYKBGNvZGUYAiABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxInCgVhZ2VudBgDIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEi4KDWJ1ZGdldF90b2tlbnMYBCABKAsyFy5odW1tb2NrLnYxLkZvcm1CdWRnZXRzEikKBnF1b3RhcxgFIAEoCzIZLmh1bW1vY2sudjEuU2VjdGlvblF1b3RhcxIqCgdoaXN0b3J5GAYgASgLMhkuaHVtbW9jay52MS5IaXN0b3J5TGltaXRzEicKBWNvZGV4GAcgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmcSKwoHc2VjcmV0cxgIIAEoCzIaLmh1bW1vY2sudjEuU2VjcmV0U2V0dGluZ3MSMAoJcmV0ZW50aW9uGAkgASgLMh0uaHVtbW9jay52MS5SZXRlbnRpb25TZXR0aW5ncxIqCgZyZXZpZXcYCiABKAsyGi5odW1tb2NrLnYxLlJldmlld1NldHRpbmdzEicKBXRpbWVzGAsgASgLMhguaHVtbW9jay52MS5UaW1lU2V0dGluZ3MqdgoMU2VjcmV0UG9saWN5Eh0KGVNFQ1JFVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFTRUNSRVRfUE9MSUNZX09GRhABEhYKElNFQ1JFVF9QT0xJQ1lfV0FSThACEhgKFFNFQ1JFVF9QT0xJQ1lfUkVEQUNUEAMqXAoMUmV2aWV3UG9saWN5Eh0KGVJFVklFV19QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFSRVZJRVdfUE9MSUNZX09GRhABEhYKElJFVklFV19QT0xJQ1lfSE9MRBACQkYKDmRldi5odW1tb2NrLnYxQg1TZXR0aW5nc1Byb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_hummock_v1_recall]);
+  fileDesc("ChlodW1tb2NrL3YxL3NldHRpbmdzLnByb3RvEgpodW1tb2NrLnYxItsBCgtGb3JtQnVkZ2V0cxIUCgdjb250ZXh0GAEgASgNSACIAQESFgoJd2F0ZXJmYWxsGAIgASgNSAGIAQESEgoFaW5kZXgYAyABKA1IAogBARIVCghtZW1vcmllcxgEIAEoDUgDiAEBEhUKCG1lc3NhZ2VzGAUgASgNSASIAQESEwoGcGlubmVkGAYgASgNSAWIAQFCCgoIX2NvbnRleHRCDAoKX3dhdGVyZmFsbEIICgZfaW5kZXhCCwoJX21lbW9yaWVzQgsKCV9tZXNzYWdlc0IJCgdfcGlubmVkIscBCg1TZWN0aW9uUXVvdGFzEhQKB2RvbWFpbnMYASABKA1IAIgBARIdChBsZWFybmluZ19yZWNvcmRzGAIgASgNSAGIAQESGwoOY29kZV9mcmFnbWVudHMYAyABKA1IAogBARIcCg90ZXh0X2NoYXJhY3RlcnMYBCABKA1IA4gBAUIKCghfZG9tYWluc0ITChFfbGVhcm5pbmdfcmVjb3Jkc0IRCg9fY29kZV9mcmFnbWVudHNCEgoQX3RleHRfY2hhcmFjdGVycyJrCg1IaXN0b3J5TGltaXRzEhkKDG1heF9tZXNzYWdlcxgBIAEoDUgAiAEBEhsKDm1heF9jaGFyYWN0ZXJzGAIgASgNSAGIAQFCDwoNX21heF9tZXNzYWdlc0IRCg9fbWF4X2NoYXJhY3RlcnMiOgoOU2VjcmV0U2V0dGluZ3MSKAoGcG9saWN5GAEgASgOMhguaHVtbW9jay52MS5TZWNyZXRQb2xpY3kikQEKEVJldGVudGlvblNldHRpbmdzEhkKDG1heF9hZ2VfZGF5cxgBIAEoAUgAiAEBEhkKDG1heF9tZW1vcmllcxgCIAEoDUgBiAEBEhYKCW1heF9ieXRlcxgDIAEoBEgCiAEBQg8KDV9tYXhfYWdlX2RheXNCDwoNX21heF9tZW1vcmllc0IMCgpfbWF4X2J5dGVzIjoKDlJldmlld1NldHRpbmdzEigKBnBvbGljeRgBIAEoDjIYLmh1bW1vY2sudjEuUmV2aWV3UG9saWN5IioKDFRpbWVTZXR0aW5ncxIRCgR6b25lGAEgASgJSACIAQFCBwoFX3pvbmUiPwoMVHVyblNldHRpbmdzEi8KCnNtYWxsX3RhbGsYASABKA4yGy5odW1tb2NrLnYxLlNtYWxsVGFsa1BvbGljeSKXBAoPUHJvamVjdFNldHRpbmdzEiYKBGNoYXQYASABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxImCgRjb2RlGAIgASgLMhguaHVtbW9jay52MS5SZWNhbGxUdW5pbmcSJwoFYWdlbnQYAyABKAsyGC5odW1tb2NrLnYxLlJlY2FsbFR1bmluZxIuCg1idWRnZXRfdG9rZW5zGAQgASgLMhcuaHVtbW9jay52MS5Gb3JtQnVkZ2V0cxIpCgZxdW90YXMYBSABKAsyGS5odW1tb2NrLnYxLlNlY3Rpb25RdW90YXMSKgoHaGlzdG9yeRgGIAEoCzIZLmh1bW1vY2sudjEuSGlzdG9yeUxpbWl0cxInCgVjb2RleBgHIAEoCzIYLmh1bW1vY2sudjEuUmVjYWxsVHVuaW5nEisKB3NlY3JldHMYCCABKAsyGi5odW1tb2NrLnYxLlNlY3JldFNldHRpbmdzEjAKCXJldGVudGlvbhgJIAEoCzIdLmh1bW1vY2sudjEuUmV0ZW50aW9uU2V0dGluZ3MSKgoGcmV2aWV3GAogASgLMhouaHVtbW9jay52MS5SZXZpZXdTZXR0aW5ncxInCgV0aW1lcxgLIAEoCzIYLmh1bW1vY2sudjEuVGltZVNldHRpbmdzEicKBXR1cm5zGAwgASgLMhguaHVtbW9jay52MS5UdXJuU2V0dGluZ3MqdgoMU2VjcmV0UG9saWN5Eh0KGVNFQ1JFVF9QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFTRUNSRVRfUE9MSUNZX09GRhABEhYKElNFQ1JFVF9QT0xJQ1lfV0FSThACEhgKFFNFQ1JFVF9QT0xJQ1lfUkVEQUNUEAMqXAoMUmV2aWV3UG9saWN5Eh0KGVJFVklFV19QT0xJQ1lfVU5TUEVDSUZJRUQQABIVChFSRVZJRVdfUE9MSUNZX09GRhABEhYKElJFVklFV19QT0xJQ1lfSE9MRBACKmwKD1NtYWxsVGFsa1BvbGljeRIhCh1TTUFMTF9UQUxLX1BPTElDWV9VTlNQRUNJRklFRBAAEhoKFlNNQUxMX1RBTEtfUE9MSUNZX1NLSVAQARIaChZTTUFMTF9UQUxLX1BPTElDWV9LRUVQEAJCRgoOZGV2Lmh1bW1vY2sudjFCDVNldHRpbmdzUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_hummock_v1_recall]);
 
 /**
  * Upper bounds on the tokens of a rendering, by its form, 1 to 1000000 each. Unset means 4000 for context and 2000 for
@@ -57,6 +57,14 @@ export type FormBudgets = Message<"hummock.v1.FormBudgets"> & {
    * @generated from field: optional uint32 messages = 5;
    */
   messages?: number | undefined;
+
+  /**
+   * Of these budgets what all pinned memories together may take under any form, 0 to 1000000; never more than half of the
+   * form's. 0 shows none. Unset means 500.
+   *
+   * @generated from field: optional uint32 pinned = 6;
+   */
+  pinned?: number | undefined;
 };
 
 /**
@@ -241,6 +249,27 @@ export const TimeSettingsSchema: GenMessage<TimeSettings> = /*@__PURE__*/
   messageDesc(file_hummock_v1_settings, 6);
 
 /**
+ * How LearnTurn makes memories of turns. What was stored before a change stays as it is.
+ *
+ * @generated from message hummock.v1.TurnSettings
+ */
+export type TurnSettings = Message<"hummock.v1.TurnSettings"> & {
+  /**
+   * Unset means SKIP.
+   *
+   * @generated from field: hummock.v1.SmallTalkPolicy small_talk = 1;
+   */
+  smallTalk: SmallTalkPolicy;
+};
+
+/**
+ * Describes the message hummock.v1.TurnSettings.
+ * Use `create(TurnSettingsSchema)` to create a new message.
+ */
+export const TurnSettingsSchema: GenMessage<TurnSettings> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_settings, 7);
+
+/**
  * All that a project may set. A request that says a value itself is answered by it; where it says nothing, the project's
  * value applies; where that is unset too, the default.
  *
@@ -323,6 +352,13 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
    * @generated from field: hummock.v1.TimeSettings times = 11;
    */
   times?: TimeSettings | undefined;
+
+  /**
+   * What of a conversation becomes a memory.
+   *
+   * @generated from field: hummock.v1.TurnSettings turns = 12;
+   */
+  turns?: TurnSettings | undefined;
 };
 
 /**
@@ -330,7 +366,7 @@ export type ProjectSettings = Message<"hummock.v1.ProjectSettings"> & {
  * Use `create(ProjectSettingsSchema)` to create a new message.
  */
 export const ProjectSettingsSchema: GenMessage<ProjectSettings> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_settings, 7);
+  messageDesc(file_hummock_v1_settings, 8);
 
 /**
  * What becomes of secrets in what is sent to be stored: private keys, keys, tokens and passwords, as far as they are known
@@ -411,4 +447,39 @@ export enum ReviewPolicy {
  */
 export const ReviewPolicySchema: GenEnum<ReviewPolicy> = /*@__PURE__*/
   enumDesc(file_hummock_v1_settings, 1);
+
+/**
+ * What becomes of small talk: sides of a turn that only greet, thank, agree or tell a mood, and name nothing ("good morning",
+ * 嗯嗯, "I'm tired").
+ *
+ * @generated from enum hummock.v1.SmallTalkPolicy
+ */
+export enum SmallTalkPolicy {
+  /**
+   * Not said. SKIP.
+   *
+   * @generated from enum value: SMALL_TALK_POLICY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It is a message of its session and no memory. What answers a question of the model is one all the same.
+   *
+   * @generated from enum value: SMALL_TALK_POLICY_SKIP = 1;
+   */
+  SKIP = 1,
+
+  /**
+   * It becomes a memory like everything else.
+   *
+   * @generated from enum value: SMALL_TALK_POLICY_KEEP = 2;
+   */
+  KEEP = 2,
+}
+
+/**
+ * Describes the enum hummock.v1.SmallTalkPolicy.
+ */
+export const SmallTalkPolicySchema: GenEnum<SmallTalkPolicy> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_settings, 2);
 

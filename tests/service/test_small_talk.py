@@ -1,0 +1,77 @@
+"""Small talk in turns: a message of its session, and no memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import settings_pb2
+from tests.service.calls import change_settings, memory_ids
+from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
+
+CREATED, SKIPPED = context.TURN_SIDE_STATUS_CREATED, context.TURN_SIDE_STATUS_SMALL_TALK
+
+
+def said(toy: Stubs, project: str, user: str, answer: str, number: int = 1) -> context.LearnTurnResponse:
+    """A turn of session s, which is created with the first one."""
+    if number == 1:
+        toy.session.CreateSession(project=project, id="s")
+    return toy.context.LearnTurn(
+        project=project,
+        session_id="s",
+        user=context.TurnSide(text=user, message_id=f"u{number}"),
+        assistant=context.TurnSide(text=answer, message_id=f"a{number}"),
+    )
+
+
+@pytest.mark.parametrize(("user", "answer"), [("good morning!", "Hello you!"), ("今天好累", "抱抱，早点休息")])
+def test_small_talk_is_a_message_and_no_memory(toy: Stubs, project: str, user: str, answer: str) -> None:
+    reply = said(toy, project, user, answer)
+    assert (reply.user.status, reply.user.memory_id) == (SKIPPED, "")
+    assert memory_ids(toy, project) == [one for one in (reply.assistant.memory_id,) if one]
+    messages = toy.session.ListMessages(project=project, session_id="s").messages
+    assert [one.content for one in messages] == [user, answer]
+    assert said(toy, project, user, answer, 2).user.status == SKIPPED
+
+
+def test_each_side_is_judged_by_itself(toy: Stubs, project: str) -> None:
+    reply = said(toy, project, "I am allergic to peanuts", "Thanks!")
+    assert (reply.user.status, reply.assistant.status) == (CREATED, SKIPPED)
+    reply = said(toy, project, "ok", "The pier closes at six in winter.", 2)
+    assert (reply.user.status, reply.assistant.status) == (SKIPPED, CREATED)
+
+
+def test_a_repeated_turn_is_told_the_same(toy: Stubs, project: str) -> None:
+    first = said(toy, project, "good morning!", "The pier closes at six in winter.")
+    again = toy.context.LearnTurn(
+        project=project,
+        session_id="s",
+        user=context.TurnSide(text="good morning!", message_id="u1"),
+        assistant=context.TurnSide(text="The pier closes at six in winter.", message_id="a1"),
+    )
+    assert again.user.status == SKIPPED
+    assert again.assistant.memory_id == first.assistant.memory_id
+
+
+@pytest.mark.parametrize(
+    ("question", "status"), [("Are you allergic to peanuts?", CREATED), ("How are you today?", SKIPPED)]
+)
+@pytest.mark.parametrize("is_appended", [False, True])
+def test_what_answers_a_question_is_learnt(
+    toy: Stubs, project: str, question: str, status: int, is_appended: bool
+) -> None:
+    said(toy, project, "Which snacks shall I buy?", question)
+    if is_appended:
+        toy.session.AppendMessage(
+            project=project, session_id="s", id="u2", role=context.PROMPT_ROLE_USER, content="yes"
+        )
+    assert said(toy, project, "yes", "Noted, none of them.", 2).user.status == status
+
+
+def test_a_project_may_keep_its_small_talk(toy: Stubs, project: str) -> None:
+    change_settings(toy, project, "turns.small_talk", turns={"small_talk": settings_pb2.SMALL_TALK_POLICY_KEEP})
+    reply = said(toy, project, "good morning!", "Hello you!")
+    assert (reply.user.status, reply.assistant.status) == (CREATED, CREATED)
+    assert len(memory_ids(toy, project)) == 2
