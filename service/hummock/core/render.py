@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import TurnDecision
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
+from hummock.core.recall import Degradation, Intent, NothingKnown, RecallQuery, Receipt
 from hummock.core.session import HistoryQuery, PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
 
@@ -238,6 +238,7 @@ class Rendered:
         instructions: Text to add to the system prompt if the section mentions tools.
         counter: Name of the token counter.
         intent: None without a recall, as is `receipt`; `decision` without a commit, `prefix` unless it was requested.
+        nothing_known: As in `Recalled`.
     """
 
     text: str
@@ -257,6 +258,7 @@ class Rendered:
     render_elapsed_s: float
     seq: int
     decision: TurnDecision | None = None
+    nothing_known: NothingKnown | None = None
 
 
 class SearchScope(IntEnum):
@@ -308,7 +310,7 @@ class SearchResult:
 class Searched:
     """The answer to a search, best first, and the same as text for a model.
 
-    `together_with` are the earlier questions that it was read with, newest first.
+    `together_with` are the earlier questions that it was read with, newest first. `nothing_known` is as in `Recalled`.
     """
 
     results: tuple[SearchResult, ...]
@@ -316,3 +318,4 @@ class Searched:
     receipt: Receipt
     degraded: tuple[Degradation, ...]
     together_with: tuple[str, ...] = ()
+    nothing_known: NothingKnown | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 from msgspec import Struct
@@ -18,12 +19,14 @@ from hummock.core.candidates import Candidates, Gathered
 from hummock.core.deadline import Estimate
 from hummock.core.embedding import Embedding, EmbeddingSpace, given_embedding
 from hummock.core.errors import places_of
+from hummock.core.memory import Memory
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,
     Hit,
     Intent,
     KeywordMode,
+    NothingKnown,
     Plan,
     Recalled,
     RecallPath,
@@ -46,6 +49,7 @@ from hummock.recall.frames import with_frames
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, at_event, event_query
+from hummock.recall.nothing_known import Unanswered, nothing_known
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan, parse_event_time
 from hummock.recall.prefer import apply_rules
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
@@ -139,6 +143,7 @@ class Recall:
             hits, cut = with_neighbours(project, query, hits, docs, features.echoes())
             budget.done(_NEIGHBOURS)
         gathered = ranking.gathered
+        unanswered = nothing_known(ranking.fused, ranking.features, query.text, self._space.calibration)
         if self._want and project.stale_s is None and sum([found.pending for found in gathered.groups]):
             self._want(query.project, _without_vectors(ranking))
         return Recalled(
@@ -158,6 +163,7 @@ class Recall:
             ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
+            nothing_known=unanswered and _with_nearest(unanswered, project, ranking.fused, hits, docs),
         )
 
     def is_inline(self, query: RecallQuery, project: Snapshot) -> bool:
@@ -336,6 +342,32 @@ def _load(query: RecallQuery, project: Snapshot, ranking: Ranking) -> tuple[dict
         hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
         present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
     return hits, present
+
+
+def _with_nearest(
+    unanswered: Unanswered,
+    project: Snapshot,
+    groups: Sequence[Fused],
+    hits: Mapping[str, Sequence[Hit]],
+    docs: Sequence[int],
+) -> NothingKnown:
+    """The finding with the id and the title of the nearest memory, which is loaded if it is no hit.
+
+    `docs` are the store's numbers of all hits, group by group.
+    """
+    memory: Memory | None = None
+    if unanswered.row >= 0:
+        doc = int(groups[unanswered.group].candidates.rows["doc"][unanswered.row])
+        if doc in docs:
+            memory = next(islice(chain.from_iterable(hits.values()), docs.index(doc), None)).memory
+        else:
+            (memory,) = project.load([doc], full=False)
+    return NothingKnown(
+        confidence=unanswered.confidence,
+        nearest_id=memory.id if memory else "",
+        nearest_title=memory.index.title if memory else "",
+        reason=unanswered.reason,
+    )
 
 
 def _search_cost(plan: Plan, kind: str) -> str:

@@ -182,12 +182,21 @@ def _source(
     selected = _of_hits(recalled, by_kind=is_by_kind)
     if is_by_kind and query.recall and not quotas.text_characters:
         selected = _weighed(selected, recalled, query.recall.text, is_turn=query.commit is not None)
+    unknown = recalled.nothing_known
+    # The literal form shows whatever was found, and a project without memories has nothing to say.
+    says_so = unknown is not None and unknown.nearest_id != "" and not quotas.text_characters
+    is_turn = query.commit is not None
+    # Entries of a turn are chosen by their use.
+    is_left_out = [says_so and not (is_turn and item.memory.kind is MemoryKind.ENTRY) for item in selected]
     return Source(
-        selected=selected,
+        selected=tuple([item for item, out in zip(selected, is_left_out, strict=True) if not out]),
         seq=recalled.seq,
         intent=recalled.intent,
         receipt=recalled.receipt,
         degraded=recalled.degraded,
+        nothing_known=unknown,
+        left_out=tuple([item for item, out in zip(selected, is_left_out, strict=True) if out]),
+        says_so=says_so,
     )
 
 
@@ -331,7 +340,7 @@ class _Writer:
         started_s = self.clock.monotonic()
         query, frame = self.query, self.frame
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
-        section, prefix = self._composed(with_ages(source.selected, frame), read, load)
+        section, prefix = self._composed(source, read, load)
         has_search = query.template is PromptTemplate.CODE_ANALYST
         return Rendered(
             text=section.text,
@@ -350,13 +359,13 @@ class _Writer:
             degraded=source.degraded,
             render_elapsed_s=self.clock.monotonic() - started_s,
             seq=source.seq,
+            nothing_known=source.nothing_known,
         )
 
-    def _composed(
-        self, selected: Sequence[Selected], read: Sequence[Selected], load: Load
-    ) -> tuple[Section, StablePrefix | None]:
+    def _composed(self, source: Source, read: Sequence[Selected], load: Load) -> tuple[Section, StablePrefix | None]:
         form, frame, tail = FORMS[self.query.form], self.frame, self.query.tail
-        loaded: list[Selected] = [*selected, *read]
+        selected = with_ages(source.selected, frame)
+        loaded: list[Selected] = [*selected, *source.left_out, *read]
 
         def select(ids: Sequence[str]) -> Sequence[Selected]:
             found, _ = _by_id(load, ids)
@@ -367,7 +376,22 @@ class _Writer:
             section, prefix = compose(selected, read, frame, form), None
         else:
             section, prefix = render_stable(selected, read, frame, form, tail, self.locale, select)
+        if source.says_so:
+            section = _with_nothing_known(section, source.left_out, frame)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
+
+
+def _with_nothing_known(section: Section, left_out: Sequence[Selected], frame: Frame) -> Section:
+    """The section with a line at its end that nothing is known, if the budget has room for it."""
+    text = f"{section.text}{frame.wording.nothing_known}\n"
+    token_count = frame.counter.count(text)
+    shown = {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
+    section = replace(section, memories=(*section.memories, *reports))
+    return replace(section, text=text, token_count=token_count) if token_count <= frame.budget_tokens else section
+
+
+_UNANSWERING: Final = "left out: nothing stored bears on the query"
 
 
 def _instructions(frame: Frame) -> str:
