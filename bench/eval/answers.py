@@ -161,12 +161,13 @@ def emb_space(service: Serving) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Result of one path for one question: ids and scores, best first."""
+    """Result of one path for one question: ids and scores, best first, and how sure it is that none answers."""
 
     question: Question
     path: RecallPath
     hits: tuple[str, ...]
     scores: tuple[float, ...]
+    unknown: float | None = None
 
     @property
     def judged(self) -> Judged:
@@ -198,6 +199,7 @@ def answers(channel: grpc.Channel, asked: Slice, say: Callable[[str], None]) -> 
                 path=path,
                 hits=tuple(hit.memory.id for hit in hits),
                 scores=tuple(hit.score for hit in hits),
+                unknown=reply.nothing_known.confidence if reply.HasField("nothing_known") else None,
             )
         if done % _QUESTIONS_SAID == 0 or done == len(asked.questions):
             say(f"{asked.key}: {done} of {len(asked.questions)} questions")
@@ -219,6 +221,7 @@ def as_json(answers_of_slice: list[Answer]) -> list[dict[str, object]]:
                     "ranks": each.judged.ranks,
                     "hits": each.hits,
                     "scores": [round(score, 5) for score in each.scores],
+                    **({} if each.unknown is None else {"unknown": round(each.unknown, 4)}),
                 }
                 for each in same
             },

@@ -11,6 +11,7 @@ from bench.eval.code_questions import code
 from bench.eval.diary import diary
 from bench.eval.history import history
 from bench.eval.noise import facts
+from bench.eval.nothing import nothing
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
 from bench.eval.spelling import spelling
@@ -23,6 +24,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "later-zh": lambda datasets: later(datasets, "zh"),
     "later-en": lambda datasets: later(datasets, "en"),
     "facts": facts,
+    "nothing": nothing,
     "changes": changes,
     "diary": diary,
     "siblings": siblings,

@@ -35,7 +35,7 @@ DAYS = 180
 TURNS_A_DAY = 3
 SEED = 20261128
 _SMALL_TALK_SHARE = 0.8
-"""Of the turns that tell no fact."""
+"""Share of small talk among the turns that tell no fact."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

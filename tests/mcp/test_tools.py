@@ -162,7 +162,8 @@ def test_the_text_of_a_search_says_where_each_is_and_how_to_read_on(
 
 def test_nothing_found_is_no_error(agent: Agent) -> None:
     result = call(agent, "search", query="anything")
-    assert (answer(result), text_of(result)) == ({"results": [], "degraded": []}, "No results.\n")
+    unknown = {"results": [], "degraded": [], "nothing_known": "there is no memory to search"}
+    assert (answer(result), text_of(result)) == (unknown, "No results.\n")
 
 
 KNOWN: dict[str, dict[str, object]] = {

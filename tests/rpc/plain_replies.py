@@ -37,6 +37,7 @@ def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2
         degraded=recall_messages.degradations(recalled.degraded),
         seq=recalled.seq,
         content_seq=recalled.content_seq,
+        nothing_known=recall_messages.nothing_known(recalled.nothing_known),
     )
 
 

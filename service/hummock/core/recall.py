@@ -410,8 +410,26 @@ class Receipt(Struct, frozen=True, kw_only=True):
     min_cosine: float | None = None
 
 
+class NothingKnown(Struct, frozen=True, kw_only=True):
+    """Nothing stored answers a query.
+
+    Attributes:
+        confidence: Estimated probability of that, in [0, 1].
+        nearest_id: The nearest memory; empty if there is none, as is `nearest_title`.
+        reason: Why that is not enough, for people.
+    """
+
+    confidence: float
+    nearest_id: str
+    nearest_title: str
+    reason: str
+
+
 class Recalled(Struct, frozen=True, kw_only=True):
-    """The answer to a recall: hits of each group, best first."""
+    """The answer to a recall: hits of each group, best first.
+
+    `nothing_known` is None if one of them may answer, or if that cannot be told.
+    """
 
     hits: tuple[Hit, ...]
     code_fragments: tuple[Hit, ...]
@@ -421,3 +439,4 @@ class Recalled(Struct, frozen=True, kw_only=True):
     degraded: tuple[Degradation, ...]
     seq: int
     content_seq: int
+    nothing_known: NothingKnown | None = None

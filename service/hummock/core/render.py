@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import TurnDecision
 from hummock.core.memory import Filter, MemoryKind, Origin
-from hummock.core.recall import Degradation, Intent, RecallQuery, Receipt
+from hummock.core.recall import Degradation, Intent, NothingKnown, RecallQuery, Receipt
 from hummock.core.session import HistoryQuery, PromptMessage, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
 
@@ -239,6 +239,7 @@ class Rendered:
         instructions: Text to add to the system prompt if the section mentions tools.
         counter: Name of the token counter.
         intent: None without a recall, as is `receipt`; `decision` without a commit, `prefix` unless it was requested.
+        nothing_known: As in `Recalled`.
     """
 
     text: str
@@ -258,6 +259,7 @@ class Rendered:
     render_elapsed_s: float
     seq: int
     decision: TurnDecision | None = None
+    nothing_known: NothingKnown | None = None
 
 
 class SearchScope(IntEnum):
@@ -309,7 +311,7 @@ class SearchResult:
 class Searched:
     """The answer to a search, best first, and the same as text for a model.
 
-    `together_with` are the earlier questions that it was read with, newest first.
+    `together_with` are the earlier questions that it was read with, newest first. `nothing_known` is as in `Recalled`.
     """
 
     results: tuple[SearchResult, ...]
@@ -317,3 +319,4 @@ class Searched:
     receipt: Receipt
     degraded: tuple[Degradation, ...]
     together_with: tuple[str, ...] = ()
+    nothing_known: NothingKnown | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 
 import numpy as np
 from msgspec import Struct
@@ -18,12 +19,14 @@ from hummock.core.candidates import Candidates, Gathered
 from hummock.core.deadline import Estimate
 from hummock.core.embedding import Embedding, EmbeddingSpace, given_embedding
 from hummock.core.errors import places_of
+from hummock.core.memory import Memory
 from hummock.core.recall import (
     CrossEncoding,
     Degradation,
     Hit,
     Intent,
     KeywordMode,
+    NothingKnown,
     Plan,
     Recalled,
     RecallPath,
@@ -41,7 +44,7 @@ from hummock.recall.bridge import (
     with_bridge,
 )
 from hummock.recall.diversify import Picked, pick
-from hummock.recall.evidence import best_cosine
+from hummock.recall.evidence import Unanswered, best_cosine, nothing_known
 from hummock.recall.frames import with_frames
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
@@ -56,6 +59,7 @@ from hummock.text.glossary import Gloss
 from hummock.text.question import Question, question_of
 
 _log = logging.getLogger(__name__)
+_NO_SIMILARITY = np.empty(0, np.float32)
 
 _LATE = "late_interaction"
 _NEIGHBOURS = "context_window"
@@ -139,6 +143,9 @@ class Recall:
             hits, cut = with_neighbours(project, query, hits, docs, features.echoes())
             budget.done(_NEIGHBOURS)
         gathered = ranking.gathered
+        found, is_han = [ranked.candidates.cosine for ranked in ranking.fused], ranking.features.is_han
+        similarity = self._space.calibration.similarity(np.concatenate(found), han=is_han) if found else _NO_SIMILARITY
+        unanswered = nothing_known(ranking.fused, ranking.features, query.text, similarity)
         if self._want and project.stale_s is None and sum([found.pending for found in gathered.groups]):
             self._want(query.project, _without_vectors(ranking))
         return Recalled(
@@ -158,6 +165,7 @@ class Recall:
             ),
             seq=gathered.seq,
             content_seq=gathered.content_seq,
+            nothing_known=unanswered and _with_nearest(unanswered, project, ranking.fused, hits, docs),
         )
 
     def is_inline(self, query: RecallQuery, project: Snapshot) -> bool:
@@ -338,6 +346,32 @@ def _load(query: RecallQuery, project: Snapshot, ranking: Ranking) -> tuple[dict
         hits[group.name] = make_hits(ranked, places, marks, memories, features, plan.as_of)
         present += [doc for doc, memory in zip(docs, memories, strict=True) if memory is not None]
     return hits, present
+
+
+def _with_nearest(
+    unanswered: Unanswered,
+    project: Snapshot,
+    groups: Sequence[Fused],
+    hits: Mapping[str, Sequence[Hit]],
+    docs: Sequence[int],
+) -> NothingKnown:
+    """The finding with the id and the title of the nearest memory, which is loaded if it is no hit.
+
+    `docs` are the store's numbers of all hits, group by group.
+    """
+    memory: Memory | None = None
+    if unanswered.row >= 0:
+        doc = int(groups[unanswered.group].candidates.rows["doc"][unanswered.row])
+        if doc in docs:
+            memory = next(islice(chain.from_iterable(hits.values()), docs.index(doc), None)).memory
+        else:
+            (memory,) = project.load([doc], full=False)
+    return NothingKnown(
+        confidence=unanswered.confidence,
+        nearest_id=memory.id if memory else "",
+        nearest_title=memory.index.title if memory else "",
+        reason=unanswered.reason,
+    )
 
 
 def _search_cost(plan: Plan, kind: str) -> str:

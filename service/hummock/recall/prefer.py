@@ -16,6 +16,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Plan, Wanted
+from hummock.recall.evidence import LATE_A_SIMILARITY, LATE_AT_NOTHING
 from hummock.recall.fuse import Fused, has_bar
 from hummock.recall.plan import KEEPS_ALL
 from hummock.recall.query_features import QueryFeatures
@@ -185,10 +186,6 @@ WORTH_OF_WORDS: Final = 0.2
 MOST_EVIDENCE: Final = 2.0
 """Most evidence of words that counts."""
 
-LATE_AT_NOTHING: Final = 0.40
-LATE_A_SIMILARITY: Final = 0.50
-"""Late interaction per similarity, on average; with LATE_AT_NOTHING it estimates the score of memories that have
-none."""
 
 _EXEMPT = np.uint8(FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER)
 

@@ -185,12 +185,25 @@ def _source(
     selected = _of_hits(recalled, by_kind=is_by_kind)
     if is_by_kind and query.recall and not quotas.text_characters:
         selected = _weighed(selected, recalled, query.recall.text, is_turn=query.commit is not None)
+    unknown = recalled.nothing_known
+    # The literal form shows whatever was found, and a project without memories has nothing to say.
+    says_so = unknown is not None and unknown.nearest_id != "" and not quotas.text_characters
+    is_turn = query.commit is not None
+    # The nearest stays, for a finding may be wrong; entries of a turn are chosen by their use.
+    kept = {unknown.nearest_id if unknown else "", *[item.memory.id for item in selected[:1]]}
+    is_left_out = [
+        says_so and item.memory.id not in kept and not (is_turn and item.memory.kind is MemoryKind.ENTRY)
+        for item in selected
+    ]
     return Source(
-        selected=selected,
+        selected=tuple([item for item, out in zip(selected, is_left_out, strict=True) if not out]),
         seq=recalled.seq,
         intent=recalled.intent,
         receipt=recalled.receipt,
         degraded=recalled.degraded,
+        nothing_known=unknown,
+        left_out=tuple([item for item, out in zip(selected, is_left_out, strict=True) if out]),
+        says_so=says_so,
     )
 
 
@@ -337,9 +350,9 @@ class _Writer:
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
         selected = with_ages(source.selected, frame)
         if source.pinned:
-            section, prefix = self._below_pinned(source.pinned, selected, read, load)
+            section, prefix = self._below_pinned(source, selected, read, load)
         else:
-            section, prefix = self._composed(selected, read, frame, load)
+            section, prefix = self._composed(source, selected, read, frame, load)
         has_search = query.template is PromptTemplate.CODE_ANALYST
         return Rendered(
             text=section.text,
@@ -358,23 +371,27 @@ class _Writer:
             degraded=source.degraded,
             render_elapsed_s=self.clock.monotonic() - started_s,
             seq=source.seq,
+            nothing_known=source.nothing_known,
         )
 
     def _below_pinned(
-        self, pinned: Sequence[Memory], selected: Sequence[Selected], read: Sequence[Selected], load: Load
+        self, source: Source, selected: Sequence[Selected], read: Sequence[Selected], load: Load
     ) -> tuple[Section, StablePrefix | None]:
         """The pinned memories, then the others within the rest of the budget. The former begin a stable prefix."""
-        frame = self.frame
+        frame, pinned = self.frame, source.pinned
         first = render_pinned(pinned, selected, frame, self.pinned_tokens)
         shown = {one.memory_id for one in first.memories if one.tier is Tier.FULL}
         others, read = without(selected, shown), without(read, shown)
+        source = replace(source, left_out=without(source.left_out, shown))
         room = frame.budget_tokens - first.token_count
 
         def load_others(ids: Sequence[str]) -> Sequence[Memory | None]:
             return [None if memory is None or memory.id in shown else memory for memory in load(ids)]
 
         while True:
-            section, prefix = self._composed(others, read, replace(frame, budget_tokens=max(room, 1)), load_others)
+            section, prefix = self._composed(
+                source, others, read, replace(frame, budget_tokens=max(room, 1)), load_others
+            )
             text = first.text + section.text
             token_count = frame.counter.count(text)
             excess = token_count - frame.budget_tokens
@@ -397,10 +414,10 @@ class _Writer:
         return section, prefix
 
     def _composed(
-        self, selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, load: Load
+        self, source: Source, selected: Sequence[Selected], read: Sequence[Selected], frame: Frame, load: Load
     ) -> tuple[Section, StablePrefix | None]:
         form, tail = FORMS[self.query.form], self.query.tail
-        loaded: list[Selected] = [*selected, *read]
+        loaded: list[Selected] = [*selected, *source.left_out, *read]
 
         def select(ids: Sequence[str]) -> Sequence[Selected]:
             found, _ = _by_id(load, ids)
@@ -411,7 +428,22 @@ class _Writer:
             section, prefix = compose(selected, read, frame, form), None
         else:
             section, prefix = render_stable(selected, read, frame, form, tail, self.locale, select)
+        if source.says_so:
+            section = _with_nothing_known(section, source.left_out, frame)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
+
+
+def _with_nothing_known(section: Section, left_out: Sequence[Selected], frame: Frame) -> Section:
+    """The section with a line at its end that nothing is known, if the budget has room for it."""
+    text = f"{section.text}{frame.wording.nothing_known}\n"
+    token_count = frame.counter.count(text)
+    shown = {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
+    section = replace(section, memories=(*section.memories, *reports))
+    return replace(section, text=text, token_count=token_count) if token_count <= frame.budget_tokens else section
+
+
+_UNANSWERING: Final = "left out: nothing stored bears on the query"
 
 
 def _instructions(frame: Frame) -> str:

@@ -17,6 +17,7 @@ from hummock.core.recall import (
     MAX_QUERY_CHARACTERS,
     Degradation,
     Hit,
+    NothingKnown,
     Preset,
     Recalled,
     RecallQuery,
@@ -68,12 +69,14 @@ class Search:
         if query.session_id:
             ids = tuple(result.memory_id for result in results)
             self._trails.add(query.project, query.session_id, query.text, ids)
+        wording = wording_of(Locale.ZH if is_han(query.text) else Locale.EN)
         return Searched(
             results=results,
-            text=text_of(results, wording_of(Locale.ZH if is_han(query.text) else Locale.EN)),
+            text=text_of(results, wording, is_unknown=found.nothing_known is not None),
             receipt=found.receipt,
             degraded=found.degraded,
             together_with=before.texts,
+            nothing_known=found.nothing_known,
         )
 
     def _found(self, query: SearchQuery, before: Before) -> _Found:
@@ -83,18 +86,24 @@ class Search:
         if not before.texts:
             # A diversified recall is not sorted by score; a mixed list is.
             hits = sorted(alone.hits, key=lambda hit: (-hit.score, hit.memory.id))
-            return _Found(hits=[(hit, hit.score) for hit in hits], receipt=alone.receipt, degraded=alone.degraded)
+            return _Found(
+                hits=[(hit, hit.score) for hit in hits],
+                receipt=alone.receipt,
+                degraded=alone.degraded,
+                nothing_known=alone.nothing_known,
+            )
         text = "\n".join((query.text, *before.texts))[:MAX_QUERY_CHARACTERS]
         return _mean(alone, self._recall(replace(asked, text=text)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """Hits with their scores, best first, and the report."""
+    """Hits with their scores, best first, and the report; `nothing_known` is as in `Recalled`."""
 
     hits: Sequence[tuple[Hit, float]]
     receipt: Receipt
     degraded: tuple[Degradation, ...]
+    nothing_known: NothingKnown | None
 
 
 def _mean(alone: Recalled, together: Recalled) -> _Found:
@@ -116,6 +125,7 @@ def _mean(alone: Recalled, together: Recalled) -> _Found:
             elapsed_s=alone.receipt.elapsed_s + together.receipt.elapsed_s,
         ),
         degraded=tuple(dict.fromkeys((*alone.degraded, *together.degraded))),
+        nothing_known=alone.nothing_known if together.nothing_known else None,
     )
 
 
@@ -139,12 +149,16 @@ def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQue
     )
 
 
-def text_of(results: Sequence[SearchResult], wording: Wording) -> str:
-    """Text of the results for a model: a numbered line each, with the content indented below it."""
+def text_of(results: Sequence[SearchResult], wording: Wording, *, is_unknown: bool = False) -> str:
+    """Text of the results for a model: a numbered line each, with the content indented below it.
+
+    With `is_unknown` it begins with a line that says that none of them answers.
+    """
     if not results:
         return f"{wording.no_results}\n"
     text = "".join(_text_of(number, result, wording) for number, result in enumerate(results, start=1))
-    return f"{text}{wording.results_notice}\n"
+    first = f"{wording.nothing_known}\n" if is_unknown else ""
+    return f"{first}{text}{wording.results_notice}\n"
 
 
 def _result(hit: Hit, score: float, before: Before, asked: str) -> SearchResult:

@@ -10,7 +10,7 @@ from itertools import islice
 from hummock.core.errors import Unavailable
 from hummock.core.learning import Entry, Injected, LearningSettings, TurnDecision, Usage
 from hummock.core.memory import Memory, MemoryKind
-from hummock.core.recall import Degradation, Hit, Intent, Receipt
+from hummock.core.recall import Degradation, Hit, Intent, NothingKnown, Receipt
 from hummock.core.render import RenderCommit, Rendered, Tier
 from hummock.learning.inject import ScopeUsage, decide, injected_ids
 from hummock.learning.log import KeptUsage, counting
@@ -37,7 +37,11 @@ Load = Callable[[Sequence[str]], Sequence[Memory | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The memories to render, selected and pinned (newest write first), and the facts to report about their source."""
+    """The selected memories to render, and the facts to report about their source.
+
+    `pinned` are in the order of their writes, newest first. `left_out` are memories that are not shown because nothing
+    stored answers the query; the text then says so, if `says_so`.
+    """
 
     selected: tuple[Selected, ...]
     seq: int
@@ -46,6 +50,9 @@ class Source:
     intent: Intent | None = None
     receipt: Receipt | None = None
     degraded: tuple[Degradation, ...] = ()
+    nothing_known: NothingKnown | None = None
+    left_out: tuple[Selected, ...] = ()
+    says_so: bool = False
 
 
 Write = Callable[[Source, Load], Rendered]

@@ -19,6 +19,7 @@ from hummock.core.recall import (
     IntentMode,
     KeywordMode,
     MmrRelevance,
+    NothingKnown,
     Preset,
     RecallPath,
     RecallQuery,
@@ -179,6 +180,7 @@ def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
         together_with=searched.together_with,
         receipt=receipt(searched.receipt),
         degraded=degradations(searched.degraded),
+        nothing_known=nothing_known(searched.nothing_known),
     )
 
 
@@ -255,6 +257,15 @@ def receipt_values(kept: Receipt) -> tuple[object, ...]:
 def degradation_values(degraded: Iterable[Degradation]) -> list[tuple[object, ...]]:
     """The values of each degradation's message, in the contract's order."""
     return [(_PARTS.get(one.path, 0), _REASONS.get(one.reason, 0), one.message) for one in degraded]
+
+
+def nothing_known(known: NothingKnown | None) -> recall_pb2.NothingKnown | None:
+    """The finding that nothing is known, as a message; None if it is not set."""
+    if known is None:
+        return None
+    return recall_pb2.NothingKnown(
+        confidence=known.confidence, nearest_id=known.nearest_id, nearest_title=known.nearest_title, reason=known.reason
+    )
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:

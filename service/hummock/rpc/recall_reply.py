@@ -59,7 +59,9 @@ def recall_reply(answer: Answer, *, with_raw: bool = False) -> Spliced:
             _AGE.pack_into(hits, end - _AGE.size, age)
     degraded = recalled.degraded and degradation_values(recalled.degraded)
     told = intent_values(recalled.intent), receipt_values(answer.receipt()), degraded
-    sent, _ = written(encode((*_NO_HITS, *told, answer.seq, recalled.content_seq)), _TABLES[False])
+    known = recalled.nothing_known
+    nothing = known and (known.confidence, known.nearest_id, known.nearest_title, known.reason)
+    sent, _ = written(encode((*_NO_HITS, *told, answer.seq, recalled.content_seq, nothing)), _TABLES[False])
     rest = recall_pb2.RecallResponse.FromString(sent)
     if len(hits) + rest.ByteSize() > MAX_REPLY_BYTES:
         return _without_texts(hits, rest)

@@ -25,7 +25,7 @@ from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
 from hummock.rpc.learning_messages import decision_values
 from hummock.rpc.message_tables import encode, table_of
-from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
+from hummock.rpc.recall_messages import degradations, intent, nothing_known, recall_query, receipt
 from hummock.rpc.status import Spliced
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
@@ -113,6 +113,7 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         instructions=rendered.instructions,
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
+        nothing_known=nothing_known(rendered.nothing_known),
     )
     for one in rendered.memories:
         reply.memories.add(

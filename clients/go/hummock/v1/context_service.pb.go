@@ -1663,7 +1663,10 @@ type RenderResponse struct {
 	// With TAIL only.
 	Prefix *StablePrefix `protobuf:"bytes,15,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// What counted the tokens: "estimate", or the name of the configured file.
-	Counter       string `protobuf:"bytes,16,opt,name=counter,proto3" json:"counter,omitempty"`
+	Counter string `protobuf:"bytes,16,opt,name=counter,proto3" json:"counter,omitempty"`
+	// Set where the recall found that nothing stored answers the query. The text then says so in one line instead of
+	// showing the hits, except entries that a turn chose by their use; in a project without memories it stays empty.
+	NothingKnown  *NothingKnown `protobuf:"bytes,17,opt,name=nothing_known,json=nothingKnown,proto3" json:"nothing_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1808,6 +1811,13 @@ func (x *RenderResponse) GetCounter() string {
 		return x.Counter
 	}
 	return ""
+}
+
+func (x *RenderResponse) GetNothingKnown() *NothingKnown {
+	if x != nil {
+		return x.NothingKnown
+	}
+	return nil
 }
 
 // A turn's prompt.
@@ -3071,7 +3081,9 @@ type SearchResponse struct {
 	Degraded []*Degradation `protobuf:"bytes,4,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	// Earlier questions of the session that this one was searched for together with, newest first, each cut at 300
 	// characters; empty where it stood on its own.
-	TogetherWith  []string `protobuf:"bytes,5,rep,name=together_with,json=togetherWith,proto3" json:"together_with,omitempty"`
+	TogetherWith []string `protobuf:"bytes,5,rep,name=together_with,json=togetherWith,proto3" json:"together_with,omitempty"`
+	// Set where nothing stored answers the query, on its own or together with earlier ones; the text begins with it.
+	NothingKnown  *NothingKnown `protobuf:"bytes,6,opt,name=nothing_known,json=nothingKnown,proto3" json:"nothing_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3137,6 +3149,13 @@ func (x *SearchResponse) GetDegraded() []*Degradation {
 func (x *SearchResponse) GetTogetherWith() []string {
 	if x != nil {
 		return x.TogetherWith
+	}
+	return nil
+}
+
+func (x *SearchResponse) GetNothingKnown() *NothingKnown {
+	if x != nil {
+		return x.NothingKnown
 	}
 	return nil
 }
@@ -3426,7 +3445,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\vopenai_json\x18\x04 \x01(\tR\n" +
 	"openaiJson\x12%\n" +
 	"\x0eanthropic_json\x18\x05 \x01(\tR\ranthropicJson\x12\x19\n" +
-	"\bmcp_json\x18\x06 \x01(\tR\amcpJson\"\xa1\x05\n" +
+	"\bmcp_json\x18\x06 \x01(\tR\amcpJson\"\xe0\x05\n" +
 	"\x0eRenderResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1f\n" +
 	"\vtoken_count\x18\x02 \x01(\rR\n" +
@@ -3447,7 +3466,8 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\bmessages\x18\r \x03(\v2\x19.hummock.v1.PromptMessageR\bmessages\x12\"\n" +
 	"\finstructions\x18\x0e \x01(\tR\finstructions\x120\n" +
 	"\x06prefix\x18\x0f \x01(\v2\x18.hummock.v1.StablePrefixR\x06prefix\x12\x18\n" +
-	"\acounter\x18\x10 \x01(\tR\acounter\"\x84\x01\n" +
+	"\acounter\x18\x10 \x01(\tR\acounter\x12=\n" +
+	"\rnothing_known\x18\x11 \x01(\v2\x18.hummock.v1.NothingKnownR\fnothingKnown\"\x84\x01\n" +
 	"\x12RenderTurnResponse\x128\n" +
 	"\trendering\x18\x01 \x01(\v2\x1a.hummock.v1.RenderResponseR\trendering\x124\n" +
 	"\bdecision\x18\x02 \x01(\v2\x18.hummock.v1.TurnDecisionR\bdecision\"T\n" +
@@ -3555,13 +3575,14 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x05files\x18\x0f \x03(\tR\x05files\x12\x1f\n" +
 	"\vseen_before\x18\x10 \x01(\bR\n" +
 	"seenBefore\x12,\n" +
-	"\x12likely_replaced_by\x18\x11 \x01(\tR\x10likelyReplacedBy\"\xe1\x01\n" +
+	"\x12likely_replaced_by\x18\x11 \x01(\tR\x10likelyReplacedBy\"\xa0\x02\n" +
 	"\x0eSearchResponse\x122\n" +
 	"\aresults\x18\x01 \x03(\v2\x18.hummock.v1.SearchResultR\aresults\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12-\n" +
 	"\areceipt\x18\x03 \x01(\v2\x13.hummock.v1.ReceiptR\areceipt\x123\n" +
 	"\bdegraded\x18\x04 \x03(\v2\x17.hummock.v1.DegradationR\bdegraded\x12#\n" +
-	"\rtogether_with\x18\x05 \x03(\tR\ftogetherWith\"c\n" +
+	"\rtogether_with\x18\x05 \x03(\tR\ftogetherWith\x12=\n" +
+	"\rnothing_known\x18\x06 \x01(\v2\x18.hummock.v1.NothingKnownR\fnothingKnown\"c\n" +
 	"\x0fFeedbackVerdict\x12\x1b\n" +
 	"\tmemory_id\x18\x01 \x01(\tR\bmemoryId\x123\n" +
 	"\tjudgement\x18\x02 \x01(\x0e2\x15.hummock.v1.JudgementR\tjudgement\"\xd5\x01\n" +
@@ -3728,13 +3749,14 @@ var file_hummock_v1_context_service_proto_goTypes = []any{
 	(*Receipt)(nil),               // 46: hummock.v1.Receipt
 	(*Degradation)(nil),           // 47: hummock.v1.Degradation
 	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*TurnDecision)(nil),          // 49: hummock.v1.TurnDecision
-	(*Memory)(nil),                // 50: hummock.v1.Memory
-	(*status.Status)(nil),         // 51: google.rpc.Status
-	(*MemoryFilter)(nil),          // 52: hummock.v1.MemoryFilter
-	(*ExplainRequest)(nil),        // 53: hummock.v1.ExplainRequest
-	(*RecallResponse)(nil),        // 54: hummock.v1.RecallResponse
-	(*ExplainResponse)(nil),       // 55: hummock.v1.ExplainResponse
+	(*NothingKnown)(nil),          // 49: hummock.v1.NothingKnown
+	(*TurnDecision)(nil),          // 50: hummock.v1.TurnDecision
+	(*Memory)(nil),                // 51: hummock.v1.Memory
+	(*status.Status)(nil),         // 52: google.rpc.Status
+	(*MemoryFilter)(nil),          // 53: hummock.v1.MemoryFilter
+	(*ExplainRequest)(nil),        // 54: hummock.v1.ExplainRequest
+	(*RecallResponse)(nil),        // 55: hummock.v1.RecallResponse
+	(*ExplainResponse)(nil),       // 56: hummock.v1.ExplainResponse
 }
 var file_hummock_v1_context_service_proto_depIdxs = []int32{
 	4,  // 0: hummock.v1.PromptMessage.role:type_name -> hummock.v1.PromptRole
@@ -3765,59 +3787,61 @@ var file_hummock_v1_context_service_proto_depIdxs = []int32{
 	48, // 25: hummock.v1.RenderResponse.render_elapsed:type_name -> google.protobuf.Duration
 	14, // 26: hummock.v1.RenderResponse.messages:type_name -> hummock.v1.PromptMessage
 	19, // 27: hummock.v1.RenderResponse.prefix:type_name -> hummock.v1.StablePrefix
-	21, // 28: hummock.v1.RenderTurnResponse.rendering:type_name -> hummock.v1.RenderResponse
-	49, // 29: hummock.v1.RenderTurnResponse.decision:type_name -> hummock.v1.TurnDecision
-	8,  // 30: hummock.v1.LearnResult.status:type_name -> hummock.v1.LearnStatus
-	23, // 31: hummock.v1.LearnResult.secrets:type_name -> hummock.v1.SecretsFound
-	9,  // 32: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
-	23, // 33: hummock.v1.TurnSideResult.secrets:type_name -> hummock.v1.SecretsFound
-	50, // 34: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
-	10, // 35: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
-	24, // 36: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
-	25, // 37: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
-	25, // 38: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
-	10, // 39: hummock.v1.LearnTurnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
-	26, // 40: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
-	26, // 41: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
-	27, // 42: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
-	29, // 43: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
-	28, // 44: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
-	30, // 45: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
-	51, // 46: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
-	11, // 47: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
-	52, // 48: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
-	39, // 49: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
-	11, // 50: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
-	43, // 51: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
-	44, // 52: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
-	34, // 53: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
-	46, // 54: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
-	47, // 55: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
-	12, // 56: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
-	36, // 57: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
-	41, // 58: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
-	16, // 59: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
-	17, // 60: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
-	27, // 61: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
-	29, // 62: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
-	31, // 63: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
-	33, // 64: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
-	37, // 65: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
-	53, // 66: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
-	54, // 67: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
-	21, // 68: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
-	22, // 69: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
-	28, // 70: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
-	30, // 71: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
-	32, // 72: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
-	35, // 73: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
-	38, // 74: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
-	55, // 75: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
-	67, // [67:76] is the sub-list for method output_type
-	58, // [58:67] is the sub-list for method input_type
-	58, // [58:58] is the sub-list for extension type_name
-	58, // [58:58] is the sub-list for extension extendee
-	0,  // [0:58] is the sub-list for field type_name
+	49, // 28: hummock.v1.RenderResponse.nothing_known:type_name -> hummock.v1.NothingKnown
+	21, // 29: hummock.v1.RenderTurnResponse.rendering:type_name -> hummock.v1.RenderResponse
+	50, // 30: hummock.v1.RenderTurnResponse.decision:type_name -> hummock.v1.TurnDecision
+	8,  // 31: hummock.v1.LearnResult.status:type_name -> hummock.v1.LearnStatus
+	23, // 32: hummock.v1.LearnResult.secrets:type_name -> hummock.v1.SecretsFound
+	9,  // 33: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
+	23, // 34: hummock.v1.TurnSideResult.secrets:type_name -> hummock.v1.SecretsFound
+	51, // 35: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
+	10, // 36: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	24, // 37: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
+	25, // 38: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
+	25, // 39: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
+	10, // 40: hummock.v1.LearnTurnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	26, // 41: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
+	26, // 42: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
+	27, // 43: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
+	29, // 44: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
+	28, // 45: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
+	30, // 46: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
+	52, // 47: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
+	11, // 48: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
+	53, // 49: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
+	39, // 50: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
+	11, // 51: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
+	43, // 52: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
+	44, // 53: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
+	34, // 54: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
+	46, // 55: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
+	47, // 56: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
+	49, // 57: hummock.v1.SearchResponse.nothing_known:type_name -> hummock.v1.NothingKnown
+	12, // 58: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
+	36, // 59: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
+	41, // 60: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
+	16, // 61: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
+	17, // 62: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
+	27, // 63: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
+	29, // 64: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
+	31, // 65: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
+	33, // 66: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
+	37, // 67: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
+	54, // 68: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
+	55, // 69: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
+	21, // 70: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
+	22, // 71: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
+	28, // 72: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
+	30, // 73: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
+	32, // 74: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
+	35, // 75: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
+	38, // 76: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
+	56, // 77: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
+	69, // [69:78] is the sub-list for method output_type
+	60, // [60:69] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_context_service_proto_init() }

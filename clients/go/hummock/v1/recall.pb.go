@@ -2258,6 +2258,79 @@ func (x *RecallRequest) GetTimeZone() string {
 	return ""
 }
 
+// Nothing stored answers a query. The nearest memories may be returned all the same.
+type NothingKnown struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Estimated probability of that, in [0, 1].
+	Confidence float64 `protobuf:"fixed64,1,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	// The nearest memory, which may not be among the hits. Empty where there is none.
+	NearestId string `protobuf:"bytes,2,opt,name=nearest_id,json=nearestId,proto3" json:"nearest_id,omitempty"`
+	// Its title. Empty where there is none.
+	NearestTitle string `protobuf:"bytes,3,opt,name=nearest_title,json=nearestTitle,proto3" json:"nearest_title,omitempty"`
+	// Why that is not enough, for people.
+	Reason        string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NothingKnown) Reset() {
+	*x = NothingKnown{}
+	mi := &file_hummock_v1_recall_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NothingKnown) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NothingKnown) ProtoMessage() {}
+
+func (x *NothingKnown) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_recall_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NothingKnown.ProtoReflect.Descriptor instead.
+func (*NothingKnown) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_recall_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NothingKnown) GetConfidence() float64 {
+	if x != nil {
+		return x.Confidence
+	}
+	return 0
+}
+
+func (x *NothingKnown) GetNearestId() string {
+	if x != nil {
+		return x.NearestId
+	}
+	return ""
+}
+
+func (x *NothingKnown) GetNearestTitle() string {
+	if x != nil {
+		return x.NearestTitle
+	}
+	return ""
+}
+
+func (x *NothingKnown) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // The memories that bear on a query.
 type RecallResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2278,14 +2351,18 @@ type RecallResponse struct {
 	// Writes accepted by the project when it was read.
 	Seq uint64 `protobuf:"varint,7,opt,name=seq,proto3" json:"seq,omitempty"`
 	// Changes only when a recall or a rendering could answer differently.
-	ContentSeq    uint64 `protobuf:"varint,8,opt,name=content_seq,json=contentSeq,proto3" json:"content_seq,omitempty"`
+	ContentSeq uint64 `protobuf:"varint,8,opt,name=content_seq,json=contentSeq,proto3" json:"content_seq,omitempty"`
+	// Set where nothing stored answers the query; the hits are the nearest memories. Unset where a hit may answer it, or
+	// where that cannot be told: without the vector path and late interaction, while memories wait for vectors, and for
+	// what the query names or dates.
+	NothingKnown  *NothingKnown `protobuf:"bytes,9,opt,name=nothing_known,json=nothingKnown,proto3" json:"nothing_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RecallResponse) Reset() {
 	*x = RecallResponse{}
-	mi := &file_hummock_v1_recall_proto_msgTypes[12]
+	mi := &file_hummock_v1_recall_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2297,7 +2374,7 @@ func (x *RecallResponse) String() string {
 func (*RecallResponse) ProtoMessage() {}
 
 func (x *RecallResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_recall_proto_msgTypes[12]
+	mi := &file_hummock_v1_recall_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2310,7 +2387,7 @@ func (x *RecallResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecallResponse.ProtoReflect.Descriptor instead.
 func (*RecallResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_recall_proto_rawDescGZIP(), []int{12}
+	return file_hummock_v1_recall_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RecallResponse) GetHits() []*Hit {
@@ -2367,6 +2444,13 @@ func (x *RecallResponse) GetContentSeq() uint64 {
 		return x.ContentSeq
 	}
 	return 0
+}
+
+func (x *RecallResponse) GetNothingKnown() *NothingKnown {
+	if x != nil {
+		return x.NothingKnown
+	}
+	return nil
 }
 
 var File_hummock_v1_recall_proto protoreflect.FileDescriptor
@@ -2544,7 +2628,15 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"allowStale\x12\x1b\n" +
 	"\ttime_zone\x18\x19 \x01(\tR\btimeZoneB\x13\n" +
 	"\x11_late_interactionB\r\n" +
-	"\v_time_words\"\xdb\x02\n" +
+	"\v_time_words\"\x8a\x01\n" +
+	"\fNothingKnown\x12\x1e\n" +
+	"\n" +
+	"confidence\x18\x01 \x01(\x01R\n" +
+	"confidence\x12\x1d\n" +
+	"\n" +
+	"nearest_id\x18\x02 \x01(\tR\tnearestId\x12#\n" +
+	"\rnearest_title\x18\x03 \x01(\tR\fnearestTitle\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\"\x9a\x03\n" +
 	"\x0eRecallResponse\x12#\n" +
 	"\x04hits\x18\x01 \x03(\v2\x0f.hummock.v1.HitR\x04hits\x126\n" +
 	"\x0ecode_fragments\x18\x02 \x03(\v2\x0f.hummock.v1.HitR\rcodeFragments\x12)\n" +
@@ -2554,7 +2646,8 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\bdegraded\x18\x06 \x03(\v2\x17.hummock.v1.DegradationR\bdegraded\x12\x10\n" +
 	"\x03seq\x18\a \x01(\x04R\x03seq\x12\x1f\n" +
 	"\vcontent_seq\x18\b \x01(\x04R\n" +
-	"contentSeq*f\n" +
+	"contentSeq\x12=\n" +
+	"\rnothing_known\x18\t \x01(\v2\x18.hummock.v1.NothingKnownR\fnothingKnown*f\n" +
 	"\x06Preset\x12\x16\n" +
 	"\x12PRESET_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vPRESET_CHAT\x10\x01\x12\x0f\n" +
@@ -2654,7 +2747,7 @@ func file_hummock_v1_recall_proto_rawDescGZIP() []byte {
 }
 
 var file_hummock_v1_recall_proto_enumTypes = make([]protoimpl.EnumInfo, 11)
-var file_hummock_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_hummock_v1_recall_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_hummock_v1_recall_proto_goTypes = []any{
 	(Preset)(0),                   // 0: hummock.v1.Preset
 	(RecallPath)(0),               // 1: hummock.v1.RecallPath
@@ -2679,65 +2772,67 @@ var file_hummock_v1_recall_proto_goTypes = []any{
 	(*Receipt)(nil),               // 20: hummock.v1.Receipt
 	(*GlossedTerm)(nil),           // 21: hummock.v1.GlossedTerm
 	(*RecallRequest)(nil),         // 22: hummock.v1.RecallRequest
-	(*RecallResponse)(nil),        // 23: hummock.v1.RecallResponse
-	(Origin)(0),                   // 24: hummock.v1.Origin
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
-	(*Memory)(nil),                // 26: hummock.v1.Memory
-	(*durationpb.Duration)(nil),   // 27: google.protobuf.Duration
-	(*Embedding)(nil),             // 28: hummock.v1.Embedding
-	(*MemoryFilter)(nil),          // 29: hummock.v1.MemoryFilter
-	(MemoryView)(0),               // 30: hummock.v1.MemoryView
+	(*NothingKnown)(nil),          // 23: hummock.v1.NothingKnown
+	(*RecallResponse)(nil),        // 24: hummock.v1.RecallResponse
+	(Origin)(0),                   // 25: hummock.v1.Origin
+	(*timestamppb.Timestamp)(nil), // 26: google.protobuf.Timestamp
+	(*Memory)(nil),                // 27: hummock.v1.Memory
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
+	(*Embedding)(nil),             // 29: hummock.v1.Embedding
+	(*MemoryFilter)(nil),          // 30: hummock.v1.MemoryFilter
+	(MemoryView)(0),               // 31: hummock.v1.MemoryView
 }
 var file_hummock_v1_recall_proto_depIdxs = []int32{
-	24, // 0: hummock.v1.RecallTuning.origins:type_name -> hummock.v1.Origin
+	25, // 0: hummock.v1.RecallTuning.origins:type_name -> hummock.v1.Origin
 	2,  // 1: hummock.v1.RecallTuning.decay_mode:type_name -> hummock.v1.DecayMode
-	25, // 2: hummock.v1.TimeInterval.start_time:type_name -> google.protobuf.Timestamp
-	25, // 3: hummock.v1.TimeInterval.end_time:type_name -> google.protobuf.Timestamp
+	26, // 2: hummock.v1.TimeInterval.start_time:type_name -> google.protobuf.Timestamp
+	26, // 3: hummock.v1.TimeInterval.end_time:type_name -> google.protobuf.Timestamp
 	12, // 4: hummock.v1.Intent.times:type_name -> hummock.v1.TimeInterval
-	26, // 5: hummock.v1.Hit.memory:type_name -> hummock.v1.Memory
+	27, // 5: hummock.v1.Hit.memory:type_name -> hummock.v1.Memory
 	1,  // 6: hummock.v1.Hit.paths:type_name -> hummock.v1.RecallPath
-	26, // 7: hummock.v1.Hit.before:type_name -> hummock.v1.Memory
-	26, // 8: hummock.v1.Hit.after:type_name -> hummock.v1.Memory
+	27, // 7: hummock.v1.Hit.before:type_name -> hummock.v1.Memory
+	27, // 8: hummock.v1.Hit.after:type_name -> hummock.v1.Memory
 	15, // 9: hummock.v1.Hit.corrections:type_name -> hummock.v1.Correction
 	6,  // 10: hummock.v1.StageTime.stage:type_name -> hummock.v1.RecallStage
-	27, // 11: hummock.v1.StageTime.elapsed:type_name -> google.protobuf.Duration
+	28, // 11: hummock.v1.StageTime.elapsed:type_name -> google.protobuf.Duration
 	5,  // 12: hummock.v1.GroupCount.group:type_name -> hummock.v1.HitGroup
 	18, // 13: hummock.v1.GroupCount.origins:type_name -> hummock.v1.OriginCount
-	24, // 14: hummock.v1.OriginCount.origin:type_name -> hummock.v1.Origin
+	25, // 14: hummock.v1.OriginCount.origin:type_name -> hummock.v1.Origin
 	7,  // 15: hummock.v1.Degradation.part:type_name -> hummock.v1.DegradedPart
 	8,  // 16: hummock.v1.Degradation.reason:type_name -> hummock.v1.DegradationReason
 	0,  // 17: hummock.v1.Receipt.preset:type_name -> hummock.v1.Preset
 	16, // 18: hummock.v1.Receipt.stages:type_name -> hummock.v1.StageTime
 	17, // 19: hummock.v1.Receipt.groups:type_name -> hummock.v1.GroupCount
-	25, // 20: hummock.v1.Receipt.as_of:type_name -> google.protobuf.Timestamp
-	27, // 21: hummock.v1.Receipt.elapsed:type_name -> google.protobuf.Duration
+	26, // 20: hummock.v1.Receipt.as_of:type_name -> google.protobuf.Timestamp
+	28, // 21: hummock.v1.Receipt.elapsed:type_name -> google.protobuf.Duration
 	12, // 22: hummock.v1.Receipt.times:type_name -> hummock.v1.TimeInterval
 	21, // 23: hummock.v1.Receipt.gloss:type_name -> hummock.v1.GlossedTerm
-	28, // 24: hummock.v1.RecallRequest.query_vector:type_name -> hummock.v1.Embedding
+	29, // 24: hummock.v1.RecallRequest.query_vector:type_name -> hummock.v1.Embedding
 	0,  // 25: hummock.v1.RecallRequest.preset:type_name -> hummock.v1.Preset
 	11, // 26: hummock.v1.RecallRequest.tuning:type_name -> hummock.v1.RecallTuning
-	29, // 27: hummock.v1.RecallRequest.filter:type_name -> hummock.v1.MemoryFilter
+	30, // 27: hummock.v1.RecallRequest.filter:type_name -> hummock.v1.MemoryFilter
 	1,  // 28: hummock.v1.RecallRequest.paths:type_name -> hummock.v1.RecallPath
 	13, // 29: hummock.v1.RecallRequest.intent:type_name -> hummock.v1.Intent
 	10, // 30: hummock.v1.RecallRequest.intent_mode:type_name -> hummock.v1.IntentMode
-	25, // 31: hummock.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
-	30, // 32: hummock.v1.RecallRequest.view:type_name -> hummock.v1.MemoryView
+	26, // 31: hummock.v1.RecallRequest.as_of:type_name -> google.protobuf.Timestamp
+	31, // 32: hummock.v1.RecallRequest.view:type_name -> hummock.v1.MemoryView
 	3,  // 33: hummock.v1.RecallRequest.keyword_mode:type_name -> hummock.v1.KeywordMode
 	9,  // 34: hummock.v1.RecallRequest.cross_encoder:type_name -> hummock.v1.CrossEncoder
 	4,  // 35: hummock.v1.RecallRequest.mmr_relevance:type_name -> hummock.v1.MmrRelevance
-	27, // 36: hummock.v1.RecallRequest.echo_window:type_name -> google.protobuf.Duration
-	24, // 37: hummock.v1.RecallRequest.decay_exempt_origins:type_name -> hummock.v1.Origin
+	28, // 36: hummock.v1.RecallRequest.echo_window:type_name -> google.protobuf.Duration
+	25, // 37: hummock.v1.RecallRequest.decay_exempt_origins:type_name -> hummock.v1.Origin
 	14, // 38: hummock.v1.RecallResponse.hits:type_name -> hummock.v1.Hit
 	14, // 39: hummock.v1.RecallResponse.code_fragments:type_name -> hummock.v1.Hit
 	14, // 40: hummock.v1.RecallResponse.domains:type_name -> hummock.v1.Hit
 	13, // 41: hummock.v1.RecallResponse.intent:type_name -> hummock.v1.Intent
 	20, // 42: hummock.v1.RecallResponse.receipt:type_name -> hummock.v1.Receipt
 	19, // 43: hummock.v1.RecallResponse.degraded:type_name -> hummock.v1.Degradation
-	44, // [44:44] is the sub-list for method output_type
-	44, // [44:44] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	23, // 44: hummock.v1.RecallResponse.nothing_known:type_name -> hummock.v1.NothingKnown
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_recall_proto_init() }
@@ -2756,7 +2851,7 @@ func file_hummock_v1_recall_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_recall_proto_rawDesc), len(file_hummock_v1_recall_proto_rawDesc)),
 			NumEnums:      11,
-			NumMessages:   13,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -870,6 +870,7 @@ class RenderResponse(_message.Message):
     INSTRUCTIONS_FIELD_NUMBER: _builtins.int
     PREFIX_FIELD_NUMBER: _builtins.int
     COUNTER_FIELD_NUMBER: _builtins.int
+    NOTHING_KNOWN_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text; empty when there is nothing to say."""
     token_count: _builtins.int
@@ -926,6 +927,12 @@ class RenderResponse(_message.Message):
     def prefix(self) -> Global___StablePrefix:
         """With TAIL only."""
 
+    @_builtins.property
+    def nothing_known(self) -> _recall_pb2.NothingKnown:
+        """Set where the recall found that nothing stored answers the query. The text then says so in one line instead of
+        showing the hits, except entries that a turn chose by their use; in a project without memories it stays empty.
+        """
+
     def __init__(
         self,
         *,
@@ -945,10 +952,11 @@ class RenderResponse(_message.Message):
         instructions: _builtins.str = ...,
         prefix: Global___StablePrefix | None = ...,
         counter: _builtins.str = ...,
+        nothing_known: _recall_pb2.NothingKnown | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "nothing_known", b"nothing_known", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["budget_tokens", b"budget_tokens", "counter", b"counter", "degraded", b"degraded", "instructions", b"instructions", "intent", b"intent", "memories", b"memories", "messages", b"messages", "missing_ids", b"missing_ids", "nothing_known", b"nothing_known", "over_budget", b"over_budget", "prefix", b"prefix", "receipt", b"receipt", "render_elapsed", b"render_elapsed", "seq", b"seq", "text", b"text", "token_count", b"token_count", "tools", b"tools"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1571,6 +1579,7 @@ class SearchResponse(_message.Message):
     RECEIPT_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
     TOGETHER_WITH_FIELD_NUMBER: _builtins.int
+    NOTHING_KNOWN_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The results as text for a model, one numbered line a result with its content below."""
     @_builtins.property
@@ -1591,6 +1600,10 @@ class SearchResponse(_message.Message):
         characters; empty where it stood on its own.
         """
 
+    @_builtins.property
+    def nothing_known(self) -> _recall_pb2.NothingKnown:
+        """Set where nothing stored answers the query, on its own or together with earlier ones; the text begins with it."""
+
     def __init__(
         self,
         *,
@@ -1599,10 +1612,11 @@ class SearchResponse(_message.Message):
         receipt: _recall_pb2.Receipt | None = ...,
         degraded: _abc.Iterable[_recall_pb2.Degradation] | None = ...,
         together_with: _abc.Iterable[_builtins.str] | None = ...,
+        nothing_known: _recall_pb2.NothingKnown | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["receipt", b"receipt"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["nothing_known", b"nothing_known", "receipt", b"receipt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded", b"degraded", "receipt", b"receipt", "results", b"results", "text", b"text", "together_with", b"together_with"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["degraded", b"degraded", "nothing_known", b"nothing_known", "receipt", b"receipt", "results", b"results", "text", b"text", "together_with", b"together_with"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1345,6 +1345,40 @@ class RecallRequest(_message.Message):
 Global___RecallRequest: _TypeAlias = RecallRequest  # noqa: Y015
 
 @_typing.final
+class NothingKnown(_message.Message):
+    """Nothing stored answers a query. The nearest memories may be returned all the same."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CONFIDENCE_FIELD_NUMBER: _builtins.int
+    NEAREST_ID_FIELD_NUMBER: _builtins.int
+    NEAREST_TITLE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    confidence: _builtins.float
+    """Estimated probability of that, in [0, 1]."""
+    nearest_id: _builtins.str
+    """The nearest memory, which may not be among the hits. Empty where there is none."""
+    nearest_title: _builtins.str
+    """Its title. Empty where there is none."""
+    reason: _builtins.str
+    """Why that is not enough, for people."""
+    def __init__(
+        self,
+        *,
+        confidence: _builtins.float = ...,
+        nearest_id: _builtins.str = ...,
+        nearest_title: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["confidence", b"confidence", "nearest_id", b"nearest_id", "nearest_title", b"nearest_title", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NothingKnown: _TypeAlias = NothingKnown  # noqa: Y015
+
+@_typing.final
 class RecallResponse(_message.Message):
     """The memories that bear on a query."""
 
@@ -1358,6 +1392,7 @@ class RecallResponse(_message.Message):
     DEGRADED_FIELD_NUMBER: _builtins.int
     SEQ_FIELD_NUMBER: _builtins.int
     CONTENT_SEQ_FIELD_NUMBER: _builtins.int
+    NOTHING_KNOWN_FIELD_NUMBER: _builtins.int
     seq: _builtins.int
     """Writes accepted by the project when it was read."""
     content_seq: _builtins.int
@@ -1390,6 +1425,13 @@ class RecallResponse(_message.Message):
     def degraded(self) -> _containers.RepeatedCompositeFieldContainer[Global___Degradation]:
         """What could not be done. Empty when all went well."""
 
+    @_builtins.property
+    def nothing_known(self) -> Global___NothingKnown:
+        """Set where nothing stored answers the query; the hits are the nearest memories. Unset where a hit may answer it, or
+        where that cannot be told: without the vector path and late interaction, while memories wait for vectors, and for
+        what the query names or dates.
+        """
+
     def __init__(
         self,
         *,
@@ -1401,10 +1443,11 @@ class RecallResponse(_message.Message):
         degraded: _abc.Iterable[Global___Degradation] | None = ...,
         seq: _builtins.int = ...,
         content_seq: _builtins.int = ...,
+        nothing_known: Global___NothingKnown | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "receipt", b"receipt"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["intent", b"intent", "nothing_known", b"nothing_known", "receipt", b"receipt"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_fragments", b"code_fragments", "content_seq", b"content_seq", "degraded", b"degraded", "domains", b"domains", "hits", b"hits", "intent", b"intent", "receipt", b"receipt", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code_fragments", b"code_fragments", "content_seq", b"content_seq", "degraded", b"degraded", "domains", b"domains", "hits", b"hits", "intent", b"intent", "nothing_known", b"nothing_known", "receipt", b"receipt", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -139,6 +139,7 @@ def search(
     print_page(_results(response.results, wide=Console().width >= _WIDE_COLUMNS), "nothing was found")
     if response.together_with:
         note(f"read together with: {'; '.join(response.together_with)}")
+    _print_nothing_known(response)
     _print_receipt(response.receipt)
     _print_degraded(response.degraded)
 
@@ -212,6 +213,7 @@ def print_recall(response: recall_pb2.RecallResponse) -> None:
     for title, hits in groups.items():
         if hits:
             print_table(_hits(title, hits, wide=Console().width >= _WIDE_COLUMNS))
+    _print_nothing_known(response)
     _print_receipt(response.receipt)
     _print_degraded(response.degraded)
 
@@ -226,6 +228,7 @@ def print_rendered(response: pb.RenderResponse) -> None:
         )
     for missing in response.missing_ids:
         warn(f"missing: {missing}")
+    _print_nothing_known(response)
     if response.instructions:
         note(response.instructions)
     over = ", over the budget" if response.over_budget else ""
@@ -235,6 +238,15 @@ def print_rendered(response: pb.RenderResponse) -> None:
     if response.HasField("receipt"):
         _print_receipt(response.receipt)
     _print_degraded(response.degraded)
+
+
+def _print_nothing_known(response: recall_pb2.RecallResponse | pb.SearchResponse | pb.RenderResponse) -> None:
+    """One line to stderr if nothing stored answers: how sure that is, the nearest memory, and why it is not enough."""
+    if not response.HasField("nothing_known"):
+        return
+    known = response.nothing_known
+    nearest = f'; the nearest is {known.nearest_id} "{known.nearest_title}"' if known.nearest_id else ""
+    note(f"nothing known answers this ({known.confidence:.0%}){nearest}: {known.reason}")
 
 
 def _print_receipt(receipt: recall_pb2.Receipt) -> None:

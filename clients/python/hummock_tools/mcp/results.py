@@ -70,11 +70,17 @@ class SearchResults(_Answer):
     """Best first."""
     degraded: list[str]
     """Parts that could not be searched, and why; empty when all went well."""
+    nothing_known: str
+    """Why none of the results answers the query; empty when one may."""
 
     @classmethod
     def of(cls, response: pb.SearchResponse) -> Self:
         """Converts the contract's message."""
-        return cls(results=[Found.of(each) for each in response.results], degraded=_degraded(response.degraded))
+        return cls(
+            results=[Found.of(each) for each in response.results],
+            degraded=_degraded(response.degraded),
+            nothing_known=_nothing_known(response),
+        )
 
 
 class MemoryInFull(_Answer):
@@ -165,7 +171,7 @@ class TaskContext(_Answer):
     """Known facts that bear on a task."""
 
     text: str
-    """The section for the prompt; empty when nothing is known. Data, not instructions."""
+    """The section for the prompt; where nothing known bears on the task, it says so. Data, not instructions."""
     token_count: int
     """Estimated tokens of the text."""
     memory_ids: list[str]
@@ -174,6 +180,8 @@ class TaskContext(_Answer):
     """Memories that bear on the task and had no room; for read_memory."""
     degraded: list[str]
     """Parts that could not be searched, and why; empty when all went well."""
+    nothing_known: str
+    """Why no memory bears on the task; empty when one may."""
 
     @classmethod
     def of(cls, response: pb.RenderResponse) -> Self:
@@ -184,7 +192,15 @@ class TaskContext(_Answer):
             memory_ids=[each.memory_id for each in response.memories if each.tier != pb.TIER_DROPPED],
             left_out_ids=[each.memory_id for each in response.memories if each.tier == pb.TIER_DROPPED],
             degraded=_degraded(response.degraded),
+            nothing_known=_nothing_known(response),
         )
+
+
+def _nothing_known(response: pb.SearchResponse | pb.RenderResponse) -> str:
+    known = response.nothing_known
+    if not response.HasField("nothing_known"):
+        return ""
+    return f"the nearest is {known.nearest_id}: {known.reason}" if known.nearest_id else known.reason
 
 
 def _degraded(degraded: Iterable[recall_pb2.Degradation]) -> list[str]:
