@@ -1664,8 +1664,8 @@ type RenderResponse struct {
 	Prefix *StablePrefix `protobuf:"bytes,15,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// What counted the tokens: "estimate", or the name of the configured file.
 	Counter string `protobuf:"bytes,16,opt,name=counter,proto3" json:"counter,omitempty"`
-	// Set where the recall found that nothing stored answers the query. The text then says so in one line instead of
-	// showing the hits, except entries that a turn chose by their use; in a project without memories it stays empty.
+	// Set where the recall found that nothing stored answers the query. The text then says so in one line and has the
+	// nearest hit alone, beside entries that a turn chose by their use; in a project without memories it stays empty.
 	NothingKnown  *NothingKnown `protobuf:"bytes,17,opt,name=nothing_known,json=nothingKnown,proto3" json:"nothing_known,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

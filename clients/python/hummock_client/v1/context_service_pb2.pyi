@@ -929,8 +929,8 @@ class RenderResponse(_message.Message):
 
     @_builtins.property
     def nothing_known(self) -> _recall_pb2.NothingKnown:
-        """Set where the recall found that nothing stored answers the query. The text then says so in one line instead of
-        showing the hits, except entries that a turn chose by their use; in a project without memories it stays empty.
+        """Set where the recall found that nothing stored answers the query. The text then says so in one line and has the
+        nearest hit alone, beside entries that a turn chose by their use; in a project without memories it stays empty.
         """
 
     def __init__(

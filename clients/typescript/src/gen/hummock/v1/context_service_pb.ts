@@ -658,8 +658,8 @@ export type RenderResponse = Message<"hummock.v1.RenderResponse"> & {
   counter: string;
 
   /**
-   * Set where the recall found that nothing stored answers the query. The text then says so in one line instead of
-   * showing the hits, except entries that a turn chose by their use; in a project without memories it stays empty.
+   * Set where the recall found that nothing stored answers the query. The text then says so in one line and has the
+   * nearest hit alone, beside entries that a turn chose by their use; in a project without memories it stays empty.
    *
    * @generated from field: hummock.v1.NothingKnown nothing_known = 17;
    */
