@@ -387,7 +387,7 @@ def test_two_copies_into_one_database_do_not_disturb_each_other(data: Path, data
     with opened_shared(database) as shared:
         engine = shared._engine
         assert isinstance(engine, Database)
-        with engine.copied_into(), pytest.raises(DatabaseIsCopiedInto, match="another `hummock copy`"):
+        with engine.copied_into(), pytest.raises(DatabaseIsCopiedInto, match="another `hummock save copy`"):
             copied(data, database)
     assert copied(data, database).is_whole
 

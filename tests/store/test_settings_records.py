@@ -16,7 +16,9 @@ from hummock.core.settings import (
     RetentionSettings,
     ReviewSettings,
     SecretSettings,
+    SmallTalkPolicy,
     TimeSettings,
+    TurnSettings,
 )
 from hummock.store.tables.record_codec import pack, unpack
 from tests.strategies import project_settings
@@ -44,6 +46,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         [90.0, None, 7, "later"],
         [1, 9],
         ["Asia/Shanghai", 9],
+        [2, 9],
         {"a group": "of later"},
     ]
     assert unpack(msgspec.msgpack.encode(newer)) == ProjectSettings(
@@ -62,6 +65,7 @@ def test_fields_of_a_later_version_are_skipped() -> None:
         retention=RetentionSettings(max_age_days=90.0, max_bytes=7),
         review=ReviewSettings(policy=ReviewPolicy.OFF),
         times=TimeSettings(zone="Asia/Shanghai"),
+        turns=TurnSettings(small_talk=SmallTalkPolicy.KEEP),
     )
 
 
@@ -71,6 +75,7 @@ def test_values_of_a_later_version_are_skipped() -> None:
     assert (chat.origins, chat.decay_mode) == (frozenset({Origin.MANUAL}), None)
     assert unpack(msgspec.msgpack.encode([[None, None, None, None, None, [99]]])) == NO_SETTINGS
     assert unpack(msgspec.msgpack.encode([[], [], [], [], [], [], [], [99]])).secret_policy() is SecretPolicy.REDACT
+    assert not unpack(msgspec.msgpack.encode([*[[]] * 11, [99]])).keeps_small_talk()
 
 
 def test_a_record_of_an_earlier_version_reads_well() -> None:

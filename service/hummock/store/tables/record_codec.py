@@ -17,7 +17,7 @@ from hummock.core.memory import Memory, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.core.project import Project, ProjectInfo
 from hummock.core.recall import DecayMode
 from hummock.core.review import Quarantined, ReviewPolicy
-from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
+from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings, SmallTalkPolicy
 from hummock.store.errors import EntryDamaged
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Table, Transaction
@@ -238,6 +238,7 @@ _ORIGINS_PLACE = PresetSettings.__struct_fields__.index("origins")
 _POLICIES = {
     ProjectSettings.__struct_fields__.index("secrets"): frozenset(SecretPolicy),
     ProjectSettings.__struct_fields__.index("review"): frozenset(ReviewPolicy),
+    ProjectSettings.__struct_fields__.index("turns"): frozenset(SmallTalkPolicy),
 }
 _DECAY_MODE = PresetSettings.__struct_fields__.index("decay_mode")
 
