@@ -14,7 +14,7 @@ from hummock.core import candidates
 from hummock.core.candidates import MemoryColumns, dtypes_of
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-# As NumPy has it from 2.5 on.
+# NumPy 2.5 and later declare NDArray in this way.
 Alias = TypeAliasType("Alias", "np.ndarray[tuple[Any, ...], np.dtype[_Scalar]]", type_params=(_Scalar,))
 
 

@@ -45,8 +45,7 @@ def index_opening_with_rule(frame: Frame) -> str:
 
 def full_entry(item: Selected, frame: Frame) -> Block:
     """The whole memory between its tags. A title that is the body's first line is left out."""
-    memory = item.memory
-    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
+    memory, marks = item.memory, _marks(item, frame)
     key = frame.wording.language, frame.counter, marks
     return kept_block(
         memory, "full entry", key, lambda: Block(_entry(memory, _clean_body(memory, frame), marks, frame))
@@ -55,9 +54,13 @@ def full_entry(item: Selected, frame: Frame) -> Block:
 
 def cut_entry(item: Selected, frame: Frame, room: int) -> Block:
     """The memory between its tags with a passage of its body, so that it has at most `room` tokens if it can."""
-    memory = item.memory
-    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
+    memory, marks = item.memory, _marks(item, frame)
     return fitted(_clean_body(memory, frame), frame, room, lambda body: _entry(memory, body, marks, frame))
+
+
+def _marks(item: Selected, frame: Frame) -> str:
+    """The marks of a memory's record and its age, each after a space; empty for none."""
+    return shown_marks(item.memory, frame.as_of) + item.age(frame.wording)
 
 
 def _clean_body(memory: Memory, frame: Frame) -> str:
@@ -100,8 +103,7 @@ def numbered(number: int) -> str:
 
 def index_entry(item: Selected, frame: Frame) -> Block:
     """Title, tags and summary; two lines, or one when there is no summary. An origin is named unless it is a person."""
-    memory = item.memory
-    marks = shown_marks(memory, frame.as_of) + item.age(frame.wording)
+    memory, marks = item.memory, _marks(item, frame)
     return kept_block(memory, "index entry", (frame.counter, marks), lambda: _index_entry(memory, marks))
 
 
@@ -275,22 +277,18 @@ def _assembled(entries: Sequence[str], look: _List) -> str:
 
 
 def _line(item: Selected, frame: Frame) -> Block:
-    memory, note = item.memory, f"({frame.wording.replaced}) " if item.is_replaced else ""
-    key = frame.wording.language, frame.counter, frame.zone, note
-    return kept_block(memory, "line", key, lambda: _written_line(memory, note, frame))
+    memory = item.memory
+    key = frame.wording.language, frame.counter, frame.zone, item.is_replaced
+    return kept_block(memory, "line", key, lambda: Block(_written_line(item, _named(memory, frame), frame)))
 
 
 def _cut_line(item: Selected, frame: Frame, room: int) -> Block:
+    body = escape.clean(_named(item.memory, frame))
+    return fitted(body, frame, room, lambda passage: _written_line(item, passage, frame))
+
+
+def _written_line(item: Selected, body: str, frame: Frame) -> str:
     memory, note = item.memory, f"({frame.wording.replaced}) " if item.is_replaced else ""
-    body = escape.clean(_named(memory, frame))
-    return fitted(body, frame, room, lambda text: _written(memory, note, text, frame))
-
-
-def _written_line(memory: Memory, note: str, frame: Frame) -> Block:
-    return Block(_written(memory, note, _named(memory, frame), frame))
-
-
-def _written(memory: Memory, note: str, body: str, frame: Frame) -> str:
     text = escape.listed(body, keeps_keys=escape.keeps_keys(memory))
     return f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {note}{text}\n"
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from hummock_tools.importing.fields import Fields
 from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
 from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import Said, json_lines, object_in, text_in, time_of, transcripts, turns
+from hummock_tools.importing.transcripts import Said, json_lines, object_in, parts_of_each, text_in, time_of, turns
 
 NAME = "claude-code"
 
@@ -57,11 +57,11 @@ def is_line(fields: Fields) -> bool:
 
 def read(path: Path) -> Iterator[Part]:
     """The memories of a transcript, or of all below a folder. Subagents' transcripts are left out."""
-    for one in transcripts(path, lambda name: "subagents" not in Path(name).parts and "agent-" not in Path(name).name):
-        if isinstance(one, Path):
-            yield from _Transcript(one).parts()
-        else:
-            yield one
+    return parts_of_each(
+        path,
+        lambda name: "subagents" not in Path(name).parts and "agent-" not in Path(name).name,
+        lambda one: _Transcript(one).parts(),
+    )
 
 
 class _Transcript:

@@ -14,7 +14,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hummock_tools.importing.fields import Fields
 from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
 from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import Said, json_lines, object_in, text_in, time_of, transcripts, turns
+from hummock_tools.importing.transcripts import Said, json_lines, object_in, parts_of_each, text_in, time_of, turns
 
 NAME = "codex"
 
@@ -50,11 +50,7 @@ def is_line(fields: Fields) -> bool:
 
 def read(path: Path) -> Iterator[Part]:
     """The memories of a rollout, or of all below a folder. Subagents' rollouts are left out."""
-    for one in transcripts(path, lambda name: True):
-        if isinstance(one, Path):
-            yield from _Rollout(one).parts()
-        else:
-            yield one
+    return parts_of_each(path, lambda name: True, lambda one: _Rollout(one).parts())
 
 
 class _Rollout:

@@ -51,6 +51,15 @@ def transcripts(root: Path, wanted: Callable[[str], bool]) -> Iterator[Path | Le
     yield from (Wrong(where=str(error.filename), reason=error.strerror or str(error)) for error in failed)
 
 
+def parts_of_each(root: Path, wanted: Callable[[str], bool], parts: Callable[[Path], Iterator[Part]]) -> Iterator[Part]:
+    """The `parts` of each of the `transcripts`, and what is left out or wrong, in their order."""
+    for one in transcripts(root, wanted):
+        if isinstance(one, Path):
+            yield from parts(one)
+        else:
+            yield one
+
+
 def json_lines(path: Path) -> Iterator[tuple[str, Fields] | Wrong]:
     """Where each line is, and its JSON object; lines that are none are wrong, empty ones are passed over."""
     try:
