@@ -7,7 +7,7 @@
 # build needs is gone afterwards, Debian's package manager too; Debian's list of packages stays, for scanners.
 set -eu
 from=$(cd "$1" && pwd)
-home=/opt/hummock
+home=/usr/lib/hummock
 python=$home/bin/python
 export DEBIAN_FRONTEND=noninteractive
 

@@ -61,7 +61,7 @@ def root(dockerfile: Dockerfile, folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def model(root: Path) -> str:
     """The name of the one model in the image's folder of models: a real one, or the toy."""
-    models = root / "opt" / "hummock" / "models"
+    models = root / "usr" / "lib" / "hummock" / "models"
     models.mkdir()
     if install_minilm(models):
         return MINILM
@@ -71,7 +71,7 @@ def model(root: Path) -> str:
 
 @pytest.fixture(scope="module")
 def engine(dockerfile: Dockerfile, root: Path, model: str, folder: Path) -> Engine:
-    subprocess.run(["chmod", "--recursive", "go+rX", root / "opt" / "hummock" / "models"], check=True)
+    subprocess.run(["chmod", "--recursive", "go+rX", root / "usr" / "lib" / "hummock" / "models"], check=True)
     engine = Engine(dockerfile, root, folder / "data", folder / "log")
     engine.dockerfile.environ["HUMMOCK_MODEL"] = model
     return engine
@@ -93,7 +93,7 @@ def test_the_dockerfile_runs_one_script_and_copies_what_the_test_does() -> None:
     assert [text for name, text in given if name == "RUN"] == ["sh /build/build-root.sh /build && rm -rf /build"]
     assert [text for name, text in given if name == "COPY"] == [
         "dist/hummock-*-none-any.whl service/locks/image.txt service/deploy/build-root.sh /build/",
-        "dist/models /opt/hummock/models",
+        "dist/models /usr/lib/hummock/models",
         "--from=root / /",
     ]
 
@@ -179,5 +179,5 @@ def test_a_container_is_nobody_and_writes_to_data_and_tmp_alone(engine: Engine, 
     assert (fields["CapEff"].strip("0"), fields["NoNewPrivs"]) == ("", "1")
     written = {at for _, at, kind, how, *_ in map(str.split, mounts) if "rw" in how.split(",") and kind != "proc"}
     assert {at for at in written if not at.startswith("/dev")} == {"/data", "/tmp"}  # noqa: S108 - the container's own
-    tried = engine.run_program(["sh", "-c", "touch /opt/x || touch /etc/x || touch /root/x"])
+    tried = engine.run_program(["sh", "-c", "touch /usr/x || touch /etc/x || touch /var/x"])
     assert tried.returncode != 0

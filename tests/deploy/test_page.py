@@ -88,7 +88,9 @@ def test_systemd_finds_no_fault_in_the_unit_of_several_services(tmp_path: Path) 
     program = tmp_path / "hummock"
     program.write_text("#!/bin/sh\n", encoding="utf-8")
     program.chmod(0o755)
-    (tmp_path / "hummock@.service").write_text(unit.replace("/opt/hummock/bin/hummock", str(program)), encoding="utf-8")
+    (tmp_path / "hummock@.service").write_text(
+        unit.replace("/usr/lib/hummock/bin/hummock", str(program)), encoding="utf-8"
+    )
     (tmp_path / "hummock@7420.service").symlink_to("hummock@.service")
     done = subprocess.run(
         [analyze, "verify", tmp_path / "hummock@7420.service"], capture_output=True, text=True, check=False
