@@ -198,13 +198,13 @@ class Learn:
                 ones = self._prepared(command, found, work)
                 made = _still_true(command.lessons, vectors, prepared, ones)
             require_future("memories[{}].expire_time", [one.draft.expire_time for one in ones], now)
-            pinned = [place for place, lesson in enumerate(command.lessons) if lesson.draft.pinned]
-            for place in pinned:
-                require_room(f"memories[{place}].pinned", ones[place], found)
+            for place, one in enumerate(ones):
+                if one.draft.pinned:
+                    require_room(f"memories[{place}].pinned", one, found)
             results = [store_one(work, *pair, now) for pair in zip(ones, made, strict=True)]
-            for place in pinned:
-                is_ignored = not ones[place].draft.pinned
-                results[place] = msgspec.structs.replace(results[place], pin_ignored=is_ignored)
+            for place, (lesson, one) in enumerate(zip(command.lessons, ones, strict=True)):
+                if lesson.draft.pinned and not one.draft.pinned:
+                    results[place] = msgspec.structs.replace(results[place], pin_ignored=True)
             written = (LearnStatus.CREATED, LearnStatus.UPDATED)
             pending = sum([vector == () and one.status in written for one, vector in zip(results, made, strict=True)])
             return Reply(results=tuple(results), pending=pending)
