@@ -45,8 +45,9 @@ BYTES = frozenset(
 
 SNAPSHOT = "store/snapshot.py"
 
-ROUNDS = 8
-"""Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call."""
+ROUNDS = 16
+"""Rounds of each call; the smallest of each count is taken, as other threads of the service may work during a call, and
+a column that is full makes room for more."""
 
 _SETTLE_S = 0.2
 """Wait before and after a call: work that it leaves for other threads is neither counted with the next one nor lost."""

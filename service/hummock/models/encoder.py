@@ -203,6 +203,8 @@ def piece_spans(
         At least one (start, end); the first starts at 0, the last ends at `length`, each starts no later than its
         predecessor ends, and after it starts.
     """
+    if len(offsets) <= window:
+        return [(0, length)]
     cuts = _cut_places(offsets)
     spans: list[tuple[int, int]] = []
     first = 0
