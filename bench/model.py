@@ -30,10 +30,10 @@ from bench.report import Findings, Row
 from bench.service import Bench, BenchFailed
 from bench.stores import BATCH_MEMORIES, ONE_OF_A, Filled, learn_all
 from hummock import models
-from hummock.models import EmbeddingModel, ModelDescription, PairDescription, served
+from hummock.models import EmbeddingModel, ModelDescription, PairDescription, TrioDescription, served
 from hummock.models.description import TOKENIZER_FILE, Pooling
 from hummock.models.encoder import open_session
-from hummock.models.pair import BEGINNING_TOKENS, weights, whole_readers
+from hummock.models.pair import BEGINNING_TOKENS, MOSTLY, han_share, weights, whole_readers
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.text.normalise import known_share, words_by_script
@@ -237,25 +237,35 @@ class ModelAlone:
 
     def __init__(self, model: EmbeddingModel, models_dir: Path) -> None:
         self._model = model
-        parts = model.parts if isinstance(model, PairDescription) else (model,)
-        self._sessions = [TextSession(part, models_dir / part.name) for part in parts]
+        self._sessions = [TextSession(part, models_dir / part.name) for part in model.parts]
 
     def run_document(self, chunks: Sequence[str]) -> None:
         """Tokenises and infers what each model reads of a stored text."""
         for place, chunk in enumerate(chunks):
-            whole = whole_readers(chunk) if isinstance(self._model, PairDescription) else (True,)
+            whole = self._whole_readers(chunk)
             for session, reads_whole in zip(self._sessions, whole, strict=True):
                 if reads_whole:
                     session.run(chunk)
-                elif place == 0:
+                elif place == 0 and isinstance(self._model, PairDescription):
                     session.run(chunk, BEGINNING_TOKENS)
 
     def run_query(self, text: str) -> None:
         """Tokenises and infers a query with each model and its prefix; a model of a pair with weight 0 is skipped."""
-        asked = weights(self._model, text) if isinstance(self._model, PairDescription) else (1.0,)
-        for session, weight in zip(self._sessions, asked, strict=True):
-            if weight > 0:
+        asks = [weight > 0 for weight in weights(self._model, text)] if isinstance(self._model, PairDescription) else ()
+        for session, is_asked in zip(self._sessions, asks or self._whole_readers(text), strict=True):
+            if is_asked:
                 session.run(session.query_prefix + text)
+
+    def _whole_readers(self, text: str) -> tuple[bool, ...]:
+        """Which of the models read all of a stored text."""
+        match self._model:
+            case PairDescription():
+                return whole_readers(text)
+            case TrioDescription():
+                is_chinese = han_share(text) >= MOSTLY
+                return is_chinese, not is_chinese, True
+            case _:
+                return (True,)
 
     def cut(self, text: str, tokens: int) -> str | None:
         """The beginning of a text that has so many tokens (the first model's) of its own; None where it has fewer."""
@@ -274,7 +284,8 @@ class TextSession:
             self._tokenizer.normalizer = BertNormalizer(lowercase=True)
         self._session = open_session(served(model, directory).path)
         self._inputs = {node.name for node in self._session.get_inputs()}
-        self._outputs = [model.hidden_output, *(["sentence_embedding"] if model.pooling is Pooling.GRAPH else [])]
+        by_graph = ["sentence_embedding"] if model.pooling is Pooling.GRAPH else []
+        self._outputs = [*by_graph, *([model.hidden_output] if model.hidden_output else [])]
 
     def run(self, text: str, most_tokens: int | None = None) -> None:
         """Tokenises and infers, of a long text the beginning."""

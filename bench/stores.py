@@ -28,12 +28,10 @@ from bench.corpus import TAG_SHARES, TAGS, Batch, Corpus, Space, place_of
 from bench.service import Bench, BenchFailed, Serving, say
 from bench.toy_models import write_description
 from hummock.core.embedding import Calibration
-from hummock.models import EmbeddingModel, ModelDescription, PairDescription
-from hummock.models.basis import load_basis
+from hummock.models import EmbeddingModel, ModelDescription
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling, read_description
 from hummock.models.files import sha256_of
-from hummock.models.pair import marked_bases
-from hummock.models.space import embedding_space, pair_space
+from hummock.models.space import space_of
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.record_codec import SCHEMA
 from hummock.text.analyzer import ANALYZER_VERSION
@@ -114,7 +112,7 @@ class Stores:
     def filled_with(self, setting: Setting, model: EmbeddingModel, models_dir: Path) -> Filled:
         """Fills a store like `filled`, with another model, or two as one, found in `models_dir`."""
         folder = self.directory.absolute()
-        space_id = space_id_of(model)
+        space_id = space_of(model).id
         corpus = setting.corpus(Space.seeded(space_id, model.dim, SEED))
         stem = f"{setting.name}-{setting.memories}-{setting.projects}-{model.dim}"
         directory = folder / f"{stem}-{_key(space_id)}"
@@ -129,15 +127,6 @@ class Stores:
         else:
             _fill(bench, setting, corpus, model.dim)
         return Filled(setting=setting, bench=bench, corpus=corpus, reused=reused)
-
-
-def space_id_of(model: EmbeddingModel) -> str:
-    """The id of the space of the model's vectors, as the service has it; nothing is opened."""
-    if isinstance(model, PairDescription):
-        bases = marked_bases(model)
-        first, second = (embedding_space(part, basis) for part, basis in zip(model.parts, bases, strict=True))
-        return pair_space(model, first, second).id
-    return embedding_space(model, load_basis(model.basis, model.dim)).id
 
 
 def learn_all(service: Serving, batches: Iterable[Batch], count: int, name: str) -> None:

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.models.basis import bases_of
 from hummock.models.description import PairDescription
-from hummock.models.pair import marked_bases
 from hummock.models.registry import find
 from hummock.models.single import SingleModel
 
@@ -55,8 +55,7 @@ def chosen(lines: Iterable[str]) -> tuple[Sentences, Sentences]:
 def embedded(models_dir: Path, pair: PairDescription, sentences: Sentences) -> tuple[Matrix, Matrix]:
     """Chinese ones as queries of the first model with a 1 appended, English ones by the second."""
     first, second = (
-        SingleModel(part, models_dir / part.name, basis)
-        for part, basis in zip(pair.parts, marked_bases(pair), strict=True)
+        SingleModel(part, models_dir / part.name, basis) for part, basis in zip(pair.parts, bases_of(pair), strict=True)
     )
 
     def both(sentence: tuple[str, str]) -> tuple[Matrix, Matrix]:

@@ -10,6 +10,7 @@ from bench.eval.changes import changes
 from bench.eval.code_questions import code
 from bench.eval.diary import diary
 from bench.eval.history import history
+from bench.eval.languages import languages
 from bench.eval.noise import facts
 from bench.eval.nothing import nothing
 from bench.eval.sets import Corpus
@@ -29,6 +30,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "diary": diary,
     "siblings": siblings,
     "spelling": spelling,
+    "languages": languages,
     "code": code,
     "history": history,
 }

@@ -143,6 +143,7 @@ def xquad(datasets: Path, language: str) -> Corpus:
         slices.append(_slice("xquad", "zh-en", project, asked["zh"], relevant))
     else:
         slices.append(_words("xquad", project, corpus, asked["zh"]))
+        slices.append(_slice("xquad", "en-zh", project, asked["en"], relevant))
     return Corpus(name=project, projects={project: tuple(map(note, corpus))}, slices=tuple(slices))
 
 

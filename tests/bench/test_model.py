@@ -8,10 +8,11 @@ import pytest
 from bench import model, toy_models
 from bench.command import Options
 from bench.model import ModelAlone, TextSession
-from bench.stores import Setting, Stores, space_id_of
+from bench.stores import Setting, Stores
 from hummock import models
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, PairDescription
+from hummock.models.space import space_of
 
 pytestmark = pytest.mark.long
 
@@ -103,5 +104,5 @@ def test_a_text_is_cut_to_as_many_tokens_as_asked_for(tiny: ModelDescription, mo
 def test_the_space_is_the_services(tiny: ModelDescription, pair: PairDescription, models_dir: Path) -> None:
     for each in (tiny, pair):
         embedder = models.open_embedder(each, models_dir, slots=1)
-        assert space_id_of(each) == embedder.space.id
+        assert space_of(each).id == embedder.space.id
         embedder.close()

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
-from hummock.models.basis import load_basis
+from hummock.models.basis import TOKEN_MARK, bases_of, load_basis
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.pair import BRIDGES_SHA256, MAPPED, Cores, PairModel, load_bridge_map, marked_bases, weights
+from hummock.models.pair import BRIDGES_SHA256, MAPPED, Cores, PairModel, load_bridge_map, weights
 from hummock.models.single import SingleModel
-from hummock.models.space import TOKEN_MARK, embedding_space, pair_space
+from hummock.models.space import space_of
 from hummock.ports.models import Embedder, QueryGloss
 from hummock.text.normalise import is_han, known_share, words_by_script
 from tests.models.embedding import embedded, same_bytes
@@ -46,7 +46,7 @@ def both(pair: PairDescription, models_directory: Path) -> Iterator[OnnxEmbedder
 @pytest.fixture(scope="module")
 def parts(pair: PairDescription, tiny_files: Path) -> Parts:
     first, second = (
-        SingleModel(part, tiny_files, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True)
+        SingleModel(part, tiny_files, basis) for part, basis in zip(pair.parts, bases_of(pair), strict=True)
     )
     return first, second
 
@@ -112,7 +112,7 @@ def test_products_tell_token_vectors_of_different_models_apart(
 
 def test_a_mark_changes_nothing_about_how_token_vectors_of_one_model_compare(pair: PairDescription) -> None:
     plain = load_basis(pair.first.basis, pair.first.dim)
-    marked = marked_bases(pair)[0]
+    marked = bases_of(pair)[0]
     hidden = np.random.default_rng(7).standard_normal((60, pair.first.dim)).astype(np.float32)
     before, after = (basis.compress(hidden).astype(np.float32) / 127 for basis in (plain, marked))
     share = np.float32((TOKEN_MARK / 127) ** 2)
@@ -209,7 +209,7 @@ def test_the_space_is_of_both_models_in_their_order(both: OnnxEmbedder, pair: Pa
     turned = replace(pair, first=pair.second, second=pair.first)
     assert both.space.dim == 128
     assert both.space.model == "tiny+tiny"
-    assert len({both.space.id, space_of(turned), space_of(replace(pair, second=pair.first))}) == 3
+    assert len({both.space.id, space_of(turned).id, space_of(replace(pair, second=pair.first)).id}) == 3
 
 
 def test_weights_of_queries_change_no_stored_vector(
@@ -251,11 +251,6 @@ def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: Pair
     assert pair.first_weight_latin < 0.5 < pair.first_weight_han
     assert "han" in pair.first.scripts
     assert max(pair.calibration.unrelated_latin, pair.calibration.unrelated_han) < pair.calibration.near_twin_bar < 1
-
-
-def space_of(pair: PairDescription) -> str:
-    first, second = (embedding_space(part, basis) for part, basis in zip(pair.parts, marked_bases(pair), strict=True))
-    return pair_space(pair, first, second).id
 
 
 GLOSS = QueryGloss("compute interest", 0.5)

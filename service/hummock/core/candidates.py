@@ -121,6 +121,7 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
         stands_for: (terms,) uint32, bit i is set if the term translates terms[i] of the query.
         foreign_mark: Sign of the last component of token vectors of texts in the other language; 0 if the sign does not
             show the language.
+        prose: (dim,) float32, the vector that is compared with prose; None if that is `vector`, as for code.
     """
 
     vector: NDArray[np.float32] | None
@@ -128,6 +129,7 @@ class Bridge(Struct, frozen=True, kw_only=True, eq=False):
     weights: NDArray[np.float32]
     stands_for: NDArray[np.uint32]
     foreign_mark: int
+    prose: NDArray[np.float32] | None = None
 
 
 class Spelling(Struct, frozen=True, kw_only=True, eq=False):

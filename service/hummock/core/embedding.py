@@ -57,6 +57,7 @@ class EmbeddingSpace:
         calibration: From cosine to similarity.
         token_mark: In [0, 1): last component of one model's token vectors if two models share the space; the other
             model's end in its negative. 0 with one model.
+        reads_across: Whether one of several models reads texts of every language, so that each query has a bridge.
     """
 
     id: str
@@ -67,6 +68,7 @@ class EmbeddingSpace:
     scripts: frozenset[str]
     calibration: Calibration
     token_mark: float = 0.0
+    reads_across: bool = False
 
     def no_tokens(self) -> NDArray[np.int8]:
         """Return empty token vectors: (0, token_dim) int8."""
@@ -86,12 +88,14 @@ class Embedding(Struct, frozen=True, kw_only=True, eq=False):
             out; n is 0 when the vector came from the caller.
         digest: DIGEST_BYTES of a hash of all inputs of the vectors; empty if they must not be found by it.
         bridge: Embedding of a query's translation, if any; its products with stored texts are cosines.
+        prose: Of a bridge, the vector that is compared with prose; None if that is `vector`, as for code.
     """
 
     vector: NDArray[np.float32]
     tokens: NDArray[np.int8]
     digest: bytes = b""
     bridge: Embedding | None = None
+    prose: NDArray[np.float32] | None = None
 
 
 def given_embedding(field: str, vector: QueryVector, space: EmbeddingSpace) -> Embedding:

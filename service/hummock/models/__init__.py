@@ -19,6 +19,7 @@ from hummock.models.description import (
     PairDescription,
     PublishedModel,
     RerankerDescription,
+    TrioDescription,
 )
 from hummock.models.embedder import OnnxEmbedder, load, open_embedder
 from hummock.models.files import is_here, is_present, verify
@@ -30,6 +31,7 @@ from hummock.models.registry import (
     PAIRS,
     REGISTRY,
     RERANKERS,
+    TRIOS,
     candidates,
     find,
     find_any,
@@ -44,6 +46,7 @@ __all__ = [
     "PAIRS",
     "REGISTRY",
     "RERANKERS",
+    "TRIOS",
     "EmbeddingModel",
     "Measured",
     "Model",
@@ -55,6 +58,7 @@ __all__ = [
     "PulledModel",
     "RerankerDescription",
     "TextPair",
+    "TrioDescription",
     "calibrated",
     "candidates",
     "find",

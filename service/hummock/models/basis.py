@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.description import RANDOM_BASIS
+from hummock.models.description import RANDOM_BASIS, EmbeddingModel, ModelDescription
 from hummock.models.errors import ModelGraphUnsupported
 
 TOKEN_DIM = 64
 MAX_TOKEN_VECTORS = 128
+TOKEN_MARK = 92
+"""What the token vectors of the first of several models end in; those of the second end in -92. It is more than half of
+their squared length of 127, so that no product of token vectors of different models is above 0."""
+
 _LONGEST = 127
 _TINY = 1e-12
 
@@ -71,6 +75,21 @@ def _most_novel(rows: NDArray[np.float32]) -> NDArray[np.float32]:
     alike[np.triu_indices(len(rows))] = -2
     chosen = np.argsort(alike.max(axis=1), kind="stable")[:MAX_TOKEN_VECTORS]
     return rows[np.sort(chosen)]
+
+
+def bases_of(model: EmbeddingModel) -> tuple[TokenBasis, ...]:
+    """The basis of each of its parts.
+
+    Those of the first two of several have a mark in the place of their last direction, a fitted basis's least.
+    """
+    bases = tuple(load_basis(part.basis, part.dim) for part in model.parts)
+    if isinstance(model, ModelDescription):
+        return bases
+    return (_marked(bases[0], TOKEN_MARK), _marked(bases[1], -TOKEN_MARK), *bases[2:])
+
+
+def _marked(basis: TokenBasis, mark: int) -> TokenBasis:
+    return replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
 
 
 def load_basis(name: str, dim: int) -> TokenBasis:

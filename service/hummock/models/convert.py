@@ -1,13 +1,14 @@
-"""Converts a published BERT encoder into a small ONNX file, without torch.
+"""Converts a published checkpoint into a small ONNX file, without torch or TensorFlow.
 
-It reads the shape (`config.json`) and the weights (`model.safetensors`).
+Of a BERT encoder it reads the shape (`config.json`) and the weights (`model.safetensors`); `use_graph.py` has the other
+form.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.description import Pooling
+from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelDescription
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
 
 if TYPE_CHECKING:
@@ -75,15 +76,24 @@ def require_converter() -> None:
             raise ConverterMissing(package)
 
 
-def convert(config: Path, weights: Path, target: Path, pooling: Pooling) -> None:
-    """Write the checkpoint as an ONNX graph with int8 weights, by the recipe that `Conversion.recipe_version` counts.
+def convert(model: ModelDescription, conversion: Conversion, directory: Path) -> None:
+    """Write the checkpoint in this directory as an ONNX graph with int8 weights, and a tokenizer where it has none.
 
-    Raises: CheckpointUnsupported: It is no BERT that the graph builder knows. ConverterMissing.
+    By the recipe that `Conversion.recipe_version` counts. Raises: CheckpointUnsupported: It is no BERT that the graph
+    builder knows. ConverterMissing.
     """
     require_converter()
-    from hummock.models.bert_graph import build_graph
+    config, weights = directory / conversion.config.name, directory / conversion.weights.name
+    match conversion.form:
+        case Form.BERT:
+            from hummock.models.bert_graph import build_graph
 
-    write_int8(build_graph(read_checkpoint(config, weights), pooling), target)
+            write_int8(build_graph(read_checkpoint(config, weights), model.pooling), directory / GRAPH_FILE)
+        case Form.USE:
+            from hummock.models.use_graph import convert_use
+
+            graph = convert_use(config, weights, directory / TOKENIZER_FILE)
+            write_int8(graph, directory / GRAPH_FILE, ["MatMul"])  # Its table of pieces is in bytes already.
 
 
 def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
@@ -106,8 +116,8 @@ def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
     return BertCheckpoint(shape=shape, weights=weights)
 
 
-def write_int8(graph: onnx.ModelProto, target: Path) -> None:
-    """Write a graph with weights in int8 per channel.
+def write_int8(graph: onnx.ModelProto, target: Path, operators: Sequence[str] | None = None) -> None:
+    """Write a graph with weights in int8 per channel, those of some operators or of all that can be.
 
     Activations are quantised as they come. Per tensor would be the library's default; it loses five hundredths of
     cosine.
@@ -118,6 +128,7 @@ def write_int8(graph: onnx.ModelProto, target: Path) -> None:
     quantize_dynamic(
         graph,
         str(target),
+        op_types_to_quantize=operators,
         per_channel=True,
         weight_type=QuantType.QInt8,
         # The types of fused operators' outputs cannot be inferred, and it gives up without this.

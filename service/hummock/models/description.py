@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 
@@ -86,12 +86,22 @@ class PyPI(Struct, frozen=True, kw_only=True, tag=True):
 Source = Hub | Maven | PyPI
 
 
+class Form(Enum):
+    """The form of a published checkpoint."""
+
+    BERT = "bert"
+    """`config` is the shape in JSON, `weights` safetensors."""
+    USE = "use"
+    """`config` is a SentencePiece model, from which the tokenizer is made as well; `weights` NumPy arrays."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """The graph is made on this machine from a published checkpoint."""
 
     config: ModelFile
     weights: ModelFile
+    form: Form = Form.BERT
     recipe_version: int = 1
     """Moves when the same checkpoint would give other vectors (`convert.py`)."""
 
@@ -126,7 +136,7 @@ class PublishedModel:
         return pinned if self.conversion is None else (*pinned, self.conversion.config, self.conversion.weights)
 
     @property
-    def parts(self) -> tuple[PublishedModel, ...]:
+    def parts(self) -> tuple[Self, ...]:
         """The models whose files it needs: itself."""
         return (self,)
 
@@ -149,6 +159,7 @@ class ModelDescription(PublishedModel):
     basis: str = RANDOM_BASIS
     """Name of the late-interaction basis: a fitted one of the package, or the random one."""
     hidden_output: str = "last_hidden_state"
+    """The graph's output of the tokens' hidden states; empty if it has none, and the model no token vectors."""
     lowercase: bool = False
     """Fold case and accents before tokenising, whatever the tokenizer file says."""
     document_prefix: str = ""
@@ -164,19 +175,57 @@ class RerankerDescription(PublishedModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairDescription:
-    """Two models whose vectors are stored as one, with their weights for queries.
+class JoinedDescription:
+    """Models whose vectors are stored as one."""
+
+    first: ModelDescription
+    """The one that knows Chinese."""
+    second: ModelDescription
+    """The one that knows English."""
+    calibration: Calibration
+
+    @property
+    def dim(self) -> int:
+        """Components of a stored vector."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """Their names, joined by plus signs."""
+        return "+".join(part.name for part in self.parts)
+
+    @property
+    def parts(self) -> tuple[ModelDescription, ...]:
+        """The models whose files it needs."""
+        return (self.first, self.second)
+
+    @property
+    def licence(self) -> str:
+        """Their licences."""
+        return ", ".join(dict.fromkeys(part.licence for part in self.parts))
+
+    @property
+    def max_tokens(self) -> int:
+        """The smallest window, which chunks are made for."""
+        return min(part.max_tokens for part in self.parts)
+
+    @property
+    def scripts(self) -> frozenset[str]:
+        """Scripts that one of them knows."""
+        return frozenset().union(*[part.scripts for part in self.parts])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairDescription(JoinedDescription):
+    """Two models whose vectors are stored as one, with their weights for queries (`pair.py`).
 
     A query's product with a stored text is the sum of the two models' cosines, weighted by the query's scripts.
     """
 
-    first: ModelDescription
-    second: ModelDescription
     first_weight_latin: float
     """Weight of the first model's cosine, in [0, 1], for a query in Latin script; the second one has the rest."""
     first_weight_han: float
     """Weight of the first model's cosine for a Chinese query; a mixed one has a weight between the two."""
-    calibration: Calibration
     bridge: str = ""
     """Name of the map from the first model's query vectors to the second one's (`pair.py`); empty for none."""
 
@@ -186,38 +235,31 @@ class PairDescription:
                 raise ValueError(f"{self.name}: a weight is {weight}; it must be 0 to 1")
 
     @property
-    def name(self) -> str:
-        """The names of both, joined by a plus sign."""
-        return f"{self.first.name}+{self.second.name}"
-
-    @property
-    def parts(self) -> tuple[ModelDescription, ...]:
-        """The models whose files it needs."""
-        return (self.first, self.second)
-
-    @property
-    def licence(self) -> str:
-        """The licences of both."""
-        return ", ".join(dict.fromkeys(part.licence for part in self.parts))
-
-    @property
     def dim(self) -> int:
         """Components of a stored vector."""
         return self.first.dim + self.second.dim
 
-    @property
-    def max_tokens(self) -> int:
-        """The smaller window, which chunks are made for."""
-        return min(part.max_tokens for part in self.parts)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrioDescription(JoinedDescription):
+    """Three models whose vectors are stored as one (`trio.py`): one of each language and one of all."""
+
+    common: ModelDescription
+    """The one that knows all languages."""
 
     @property
-    def scripts(self) -> frozenset[str]:
-        """Scripts that one of them knows."""
-        return self.first.scripts | self.second.scripts
+    def parts(self) -> tuple[ModelDescription, ...]:
+        """The models whose files it needs."""
+        return (self.first, self.second, self.common)
+
+    @property
+    def dim(self) -> int:
+        """Components of a stored vector: those of the text's language, then those of all."""
+        return max(self.first.dim, self.second.dim) + self.common.dim
 
 
-EmbeddingModel = ModelDescription | PairDescription
-Model = PublishedModel | PairDescription
+EmbeddingModel = ModelDescription | PairDescription | TrioDescription
+Model = PublishedModel | JoinedDescription
 
 
 def read_description(models_directory: Path, name: str) -> ModelDescription | RerankerDescription | None:

@@ -15,12 +15,13 @@ from typing import Any, Protocol, TypeVar
 
 from hummock.core.deadline import NO_DEADLINE, Deadline, InferenceTimes
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
-from hummock.models.basis import load_basis
+from hummock.models.basis import bases_of, load_basis
 from hummock.models.calibrate import read_calibration
-from hummock.models.description import EmbeddingModel, ModelDescription
+from hummock.models.description import EmbeddingModel, ModelDescription, PairDescription, TrioDescription
 from hummock.models.fusion import Say
-from hummock.models.pair import PairModel, load_bridge_map, marked_bases
+from hummock.models.pair import PairModel, load_bridge_map
 from hummock.models.single import SingleModel
+from hummock.models.trio import TrioModel
 from hummock.ports.models import EmbeddingLate, QueryGloss
 from hummock.text.tokens import EstimatedTokens
 
@@ -81,7 +82,7 @@ def load(model: ModelDescription, directory: Path, slots: int | None = None) -> 
 def open_embedder(
     model: EmbeddingModel, models_directory: Path, slots: int | None = None, say: Say = lambda line: None
 ) -> OnnxEmbedder:
-    """Open an embedder of one model, or of two as one; each part's files are in a directory of its name.
+    """Open an embedder of one model, or of several as one; each part's files are in a directory of its name.
 
     Its calibration is the one measured by `hummock models calibrate`, if any.
 
@@ -89,15 +90,18 @@ def open_embedder(
     reason if a model runs slower than it could. Raises: CalibrationInvalid, and what `SingleModel` raises.
     """
     cores = slots or _cores()
+    parts = [
+        SingleModel(part, models_directory / part.name, basis, say)
+        for part, basis in zip(model.parts, bases_of(model), strict=True)
+    ]
     opened: TextModel
-    if isinstance(model, ModelDescription):
-        opened = SingleModel(model, models_directory / model.name, load_basis(model.basis, model.dim), say)
-    else:
-        first, second = (
-            SingleModel(part, models_directory / part.name, basis, say)
-            for part, basis in zip(model.parts, marked_bases(model), strict=True)
-        )
-        opened = PairModel(model, first, second, cores, load_bridge_map(model))
+    match model:
+        case PairDescription():
+            opened = PairModel(model, parts[0], parts[1], cores, load_bridge_map(model))
+        case TrioDescription():
+            opened = TrioModel(model, parts[0], parts[1], parts[2], cores)
+        case _:
+            opened = parts[0]
     return OnnxEmbedder(opened, cores, read_calibration(models_directory, opened.space.id))
 
 

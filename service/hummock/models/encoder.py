@@ -33,7 +33,7 @@ vectorised, which took a quarter of all-MiniLM's time (docs/decisions/013)."""
 class Encoded:
     """Output of one inference, not yet normalised: `pooled` (dim,) and `hidden` (n, dim), both float32.
 
-    A row of `hidden` is a token of the text, in order, special tokens left out.
+    A row of `hidden` is a token of the text, in order, special tokens left out; none if the graph does not give them.
     """
 
     pooled: NDArray[np.float32]
@@ -61,7 +61,8 @@ class Encoder:
             )
         self._session = open_session(graph or directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
-        self._outputs = [model.hidden_output] + ([SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else [])
+        by_graph = [SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else []
+        self._outputs = [*by_graph, *([model.hidden_output] if model.hidden_output else [])]
         check_graph(model.name, self._session, self._outputs)
 
     def tokenise(self, text: str) -> Encoding:
@@ -95,14 +96,17 @@ class Encoder:
         kept = kept_tokens(special, window if most_tokens is None else min(most_tokens, window))
         ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
         outputs = self._session.run(self._outputs, self._feed(ids))
-        hidden: NDArray[np.float32] = np.asarray(outputs[0][0], dtype=np.float32)
+        if not self._model.hidden_output:
+            pooled = np.asarray(outputs[0][0], dtype=np.float32)
+            return Encoded(pooled=pooled, hidden=np.empty((0, len(pooled)), np.float32))
+        hidden: NDArray[np.float32] = np.asarray(outputs[-1][0], dtype=np.float32)
         match self._model.pooling:
             case Pooling.CLS:
                 pooled = hidden[0]
             case Pooling.MEAN:
                 pooled = hidden.mean(axis=0)
             case Pooling.GRAPH:
-                pooled = np.asarray(outputs[1][0], dtype=np.float32)
+                pooled = np.asarray(outputs[0][0], dtype=np.float32)
         starts = np.asarray([start for start, _ in encoding.offsets], dtype=np.int64)
         own = ~special & (starts >= prefix_characters)
         return Encoded(pooled=pooled, hidden=hidden[own[kept]])

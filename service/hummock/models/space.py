@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 
 from hummock.core.embedding import EmbeddingSpace
-from hummock.models.basis import TOKEN_DIM, TokenBasis
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, PairDescription
+from hummock.models.basis import TOKEN_DIM, TOKEN_MARK, TokenBasis, bases_of
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    EmbeddingModel,
+    JoinedDescription,
+    ModelDescription,
+    TrioDescription,
+)
 from hummock.text.template import TEMPLATE_VERSION
 
 TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
@@ -20,22 +28,23 @@ It did not move when a model that does not know a text's language came to read i
 of a store embedded either way, no slice lost (docs/decisions/013).
 """
 
-TOKEN_MARK = 92
-"""What the token vectors of a pair's first model end in; those of the second end in -92. It is more than half of their
-squared length of 127, so that no product of token vectors of different models is above 0."""
+TRIO_RECIPE_VERSION = 1
+"""How three models become one (`trio.py`); moves likewise."""
 
 
 def ingredients(model: ModelDescription, basis: TokenBasis) -> dict[str, str | int | bool]:
     """All that makes a model's vectors comparable, in the order in which it is hashed.
 
-    A converted graph counts as its source weights and its recipe, whose version is 0 for a graph used as published.
+    A converted file counts as its source, and by the recipe, whose version is 0 for a graph used as published.
     """
     conversion = model.conversion
-    weights = conversion.weights if conversion is not None else model.file(GRAPH_FILE)
+    weights, tokenizer = model.file(GRAPH_FILE), model.file(TOKENIZER_FILE)
+    if conversion is not None:
+        weights, tokenizer = conversion.weights, tokenizer if tokenizer.sha256 else conversion.config
     found: dict[str, str | int | bool] = {
         "weights_sha256": str(weights.sha256),
         "recipe_version": conversion.recipe_version if conversion is not None else 0,
-        "tokenizer_sha256": str(model.file(TOKENIZER_FILE).sha256),
+        "tokenizer_sha256": str(tokenizer.sha256),
         "lowercase": model.lowercase,
         "pooling": model.pooling.value,
         "query_prefix": model.query_prefix,
@@ -61,21 +70,30 @@ def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpac
     )
 
 
-def pair_space(pair: PairDescription, first: EmbeddingSpace, second: EmbeddingSpace) -> EmbeddingSpace:
-    """The space of two models' joined vectors.
+def joined_space(model: JoinedDescription, parts: Sequence[EmbeddingSpace]) -> EmbeddingSpace:
+    """The space of several models' joined vectors; `parts` are theirs, in the order of the description.
 
     What a query asks of each is no part of its identity: it changes no stored vector.
     """
+    is_trio = isinstance(model, TrioDescription)
+    recipe = ("trio", TRIO_RECIPE_VERSION) if is_trio else ("pair", PAIR_RECIPE_VERSION)
     return EmbeddingSpace(
-        id=digest(["pair", PAIR_RECIPE_VERSION, first.id, second.id]),
-        model=pair.name,
-        dim=pair.dim,
+        id=digest([*recipe, *[part.id for part in parts]]),
+        model=model.name,
+        dim=model.dim,
         token_dim=TOKEN_DIM,
-        max_tokens=pair.max_tokens,
-        scripts=pair.scripts,
-        calibration=pair.calibration,
+        max_tokens=model.max_tokens,
+        scripts=model.scripts,
+        calibration=model.calibration,
         token_mark=TOKEN_MARK / 127,
+        reads_across=is_trio,
     )
+
+
+def space_of(model: EmbeddingModel) -> EmbeddingSpace:
+    """The space of a model's vectors; no file of the model is read."""
+    parts = [embedding_space(part, basis) for part, basis in zip(model.parts, bases_of(model), strict=True)]
+    return parts[0] if isinstance(model, ModelDescription) else joined_space(model, parts)
 
 
 def digest(content: object) -> str:

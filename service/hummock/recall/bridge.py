@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.candidates import Bridge, Bridged, Candidates, FoundBy
-from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
@@ -55,12 +55,18 @@ class Scale:
 TO_ENGLISH = Scale(unrelated_code=0.15, unrelated_prose=0.05, prose_share=0.3, code_words=0.15, prose_words=0.08)
 # Measured with bge-small-zh on English questions; there is no Chinese code.
 TO_CHINESE = Scale(unrelated_prose=0.3, prose_share=1.0, prose_words=0.2)
+# With a model that reads all languages, which needs no map and is not misled by the script.
+ACROSS_TO_ENGLISH = Scale(unrelated_code=0.05, unrelated_prose=0.05, prose_share=1.0, code_words=0.15, prose_words=0.08)
+ACROSS_TO_CHINESE = Scale(unrelated_prose=0.05, prose_share=1.0, prose_words=0.2)
 
 ENOUGH = 0.5
 """Share of the translated part of the query from which a match counts in full; less counts proportionally."""
 
 MOSTLY = 0.6
 """Share of Chinese from which a query is translated; a query that is half English names its subject in English."""
+
+HALF = 0.5
+"""Share of Chinese from which a query is a Chinese one to a space that reads across."""
 
 _TABLES_KEPT = 64
 """Number of most recently used projects whose tables are cached."""
@@ -70,6 +76,8 @@ _ANY_ENGLISH = ("the", "a", "is", "to", "of", "and", "in", "for", "return", "if"
 def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: EmbeddingSpace) -> Gloss | None:
     """Translate the words of a query; None if no term is known, or if no memory is in the other language.
 
+    Where a model reads all languages, a query without known terms has a translation without words: the query itself.
+
     The project's own terms, named in both languages, are included. A query that is mostly Chinese is translated to
     English, unless the project holds nothing but Chinese: its memories say so, or it holds none of the translated words
     and none of the most frequent ones. A query without any Chinese is translated to Chinese where two models make the
@@ -78,21 +86,22 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    to_chinese = not question.is_han
+    to_chinese = question.han_share < HALF if space.reads_across else not question.is_han
     if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
-    if not to_chinese and question.han_share < MOSTLY:
+    if not to_chinese and not space.reads_across and question.han_share < MOSTLY:
         return None
     if not project.foreign(kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
         return None
     terms = _terms(project)
     said = terms.inverse_gloss(query.text) if to_chinese else terms.gloss(query.text)
     others: tuple[str, ...] = () if to_chinese else _ANY_ENGLISH
-    if said is None:
-        return None
-    stems = [stem for concept in said.concepts for stem in concept.stems]
-    # Most projects in that language hold the first of them.
-    return said if project.holds_any((*others, *stems)) else None
+    if said is not None:
+        stems = [stem for concept in said.concepts for stem in concept.stems]
+        # Most projects in that language hold the first of them.
+        if project.holds_any((*others, *stems)):
+            return said
+    return Gloss(text="", concepts=(), coverage=0.0, version="", is_chinese=to_chinese) if space.reads_across else None
 
 
 def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
@@ -113,9 +122,9 @@ def _own_terms(names: GivenNames) -> OwnTerms:
 def query_gloss(said: Gloss | None) -> QueryGloss | None:
     """The part of a translation that a model reads.
 
-    None for one in Chinese: there the query itself says more to the model.
+    None for one in Chinese, where the query itself says more to the model, and for one without words.
     """
-    return None if said is None or said.is_chinese else QueryGloss(said.text, said.coverage)
+    return None if said is None or said.is_chinese or not said.concepts else QueryGloss(said.text, said.coverage)
 
 
 def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:
@@ -138,6 +147,7 @@ def with_bridge(
         weights=np.array(list(weights.values())[:MAX_TERMS], np.float32),
         stands_for=np.array(list(stands_for.values())[:MAX_TERMS], np.uint32),
         foreign_mark=_foreign_mark(space, to_chinese=said.is_chinese),
+        prose=None if read is None else read.prose,
     )
     tokens = read.tokens if read is not None and plan.late_interaction else space.no_tokens()
     return replace(features, gloss=said, bridge=bridge, bridge_tokens=tokens)
@@ -189,17 +199,16 @@ def add_translation_scores(
     found_by[by_both & (found.keyword == 0)] &= ~np.uint8(FoundBy.KEYWORD)
     found_by[by_both] |= np.uint8(FoundBy.VECTOR)
     candidates = replace(
-        found,
-        cosine=np.where(by_both, _cosine(found, said, features, space.calibration), found.cosine),
-        found_by=found_by,
+        found, cosine=np.where(by_both, _cosine(found, said, features, space), found.cosine), found_by=found_by
     )
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
 
 
-def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibration: Calibration) -> NDArray[np.float32]:
+def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, space: EmbeddingSpace) -> NDArray[np.float32]:
     """The cosine that a text in the query's own language would have which is as similar, (n,); NaN without a vector."""
-    is_han = features.is_han
-    scale = TO_ENGLISH if is_han else TO_CHINESE
+    is_han, calibration = features.is_han, space.calibration
+    to_chinese = features.gloss is not None and features.gloss.is_chinese
+    scale = _SCALES[to_chinese, space.reads_across]
     is_code = found.rows["kind"] == MemoryKind.CODE_FRAGMENT
     unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
     by_gloss = (said.cosine - unrelated) / (1 - unrelated)
@@ -210,6 +219,15 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, calibrati
     base = np.float32(calibration.unrelated_han if is_han else calibration.unrelated_latin)
     cosine: NDArray[np.float32] = (base + (1 - base) * similarity).astype(np.float32)
     return cosine
+
+
+_SCALES = {
+    (False, False): TO_ENGLISH,
+    (True, False): TO_CHINESE,
+    (False, True): ACROSS_TO_ENGLISH,
+    (True, True): ACROSS_TO_CHINESE,
+}
+"""By whether the translation is Chinese, and whether the space reads across."""
 
 
 def _of_best(said: Bridged, features: QueryFeatures) -> NDArray[np.float32]:

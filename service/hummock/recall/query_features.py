@@ -216,7 +216,7 @@ def _group_bridge(group: GroupPlan, bridge: Bridge) -> Bridge | None:
     """The query's bridge for the paths that the group has."""
     if RecallPath.KEYWORD not in group.paths:
         return None
-    return bridge if RecallPath.VECTOR in group.paths else replace(bridge, vector=None)
+    return bridge if RecallPath.VECTOR in group.paths else replace(bridge, vector=None, prose=None)
 
 
 def is_name(text: str) -> bool:

@@ -16,6 +16,7 @@ from hummock.store.search.nearest import Ordinals, nearest
 from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
+from hummock_kernels.cosine import best_cosines_of
 from hummock_kernels.gather import flags_of_signs, score_translated
 
 POOL_PARTS = 2
@@ -63,6 +64,9 @@ class Crossing:
             asked.saturation,
             self._bridge.stands_for,
         )
+        if self._bridge.prose is not None:
+            is_code = self._view.columns.kind[at] == MemoryKind.CODE_FRAGMENT
+            cosine[~is_code] = best_cosines_of(self._view.chunks, at[~is_code], self._bridge.prose)
         return Bridged(is_foreign=self._are_foreign(at), cosine=cosine, keyword=keyword, matched=matched)
 
     def _are_foreign(self, at: Ordinals) -> NDArray[np.bool_]:

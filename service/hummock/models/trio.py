@@ -1,0 +1,129 @@
+"""Three models as one: one that knows Chinese, one that knows English, and one that knows all languages.
+
+A stored text is read by the model of its language and by the common one. Its vector has two parts: what the model of
+its language says, padded with zeros to the larger of the two, and what the common model says. Both are unit vectors,
+divided by √2: the whole is a unit vector, and two stored texts of one language have the mean of the two cosines.
+
+A query has one vector for texts of its own language, and a bridge for those of the other one, for prose and code apart.
+Each asks for a weighted sum of cosines, so that its parts are multiplied by √2 and their weights. The spaces of the two
+models have nothing to do with each other: a part of one has a product near 0 with a part of the other.
+
+Token vectors are those of the model that reads the text's language; their last component says whose (`space.py`).
+Where the weights come from: docs/decisions/013.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
+
+import numpy as np
+from msgspec.structs import replace
+from numpy.typing import NDArray
+
+from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.models.description import TrioDescription
+from hummock.models.pair import MOSTLY, Cores, han_share
+from hummock.models.single import SingleModel
+from hummock.models.space import joined_space
+from hummock.ports.models import QueryGloss
+from hummock.text.languages import is_of_another
+
+_ROOT = np.float32(np.sqrt(2))
+
+OWN_HAN = 0.7
+"""Weight of the Chinese model for a Chinese query and Chinese texts; the common model has the rest."""
+
+OWN_LATIN = 0.9
+"""Weight of the English model for a query without Chinese and texts of its language."""
+
+GLOSS = 0.6
+"""Weight of the model that reads a translation of the query, for code; prose is asked for by the common model alone."""
+
+Embed = Callable[[], Embedding]
+
+
+class TrioModel:
+    """Embeds a text with the model of its language and the common one.
+
+    What a query asks of the other language's model is read at the same time if a core is free.
+    """
+
+    def __init__(
+        self, trio: TrioDescription, first: SingleModel, second: SingleModel, common: SingleModel, slots: int
+    ) -> None:
+        """Join three models; each with its basis of `bases_of`."""
+        self._first, self._second, self._common = first, second, common
+        self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
+        self._space = joined_space(trio, [model.space for model in (first, second, common)])
+        self._own_dim = max(first.space.dim, second.space.dim)
+        self._cores = Cores(slots)
+        self._others = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-other")
+
+    @property
+    def space(self) -> EmbeddingSpace:
+        """The space of all vectors that it gives."""
+        return self._space
+
+    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+        """Embed a query; the other language's model reads the gloss if there is one, and else nothing.
+
+        A query in a third language is read by the common model alone, for texts of all languages.
+        """
+        common = self._common.embed_query(text).vector
+        if is_of_another(text):
+            whole = Embedding(vector=self._asked(None, common, 0.0), tokens=self._space.no_tokens())
+            return replace(whole, bridge=whole)
+        share = han_share(text)
+        own, other = (self._first, self._second) if share >= MOSTLY else (self._second, self._first)
+        weight = OWN_HAN if share >= MOSTLY else OWN_LATIN - (OWN_LATIN - OWN_HAN) * share / MOSTLY
+        with self._cores.one():
+            if gloss is None:
+                said, glossed = own.embed_query(text), None
+            else:
+                said, glossed = self._both(lambda: own.embed_query(text), lambda: other.embed_query(gloss.text))
+        by_common = self._asked(None, common, 0.0)
+        if glossed is None:
+            bridge = Embedding(vector=by_common, tokens=self._space.no_tokens())
+        else:
+            by_both = self._asked(glossed.vector, common, GLOSS)
+            bridge = Embedding(vector=by_both, tokens=glossed.tokens, prose=by_common)
+        return Embedding(vector=self._asked(said.vector, common, weight), tokens=said.tokens, bridge=bridge)
+
+    def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
+        """Embed a chunk of a stored text. A thread that gives way to all others takes no core from a query."""
+        own = self._first if han_share(text) >= MOSTLY else self._second
+        with nullcontext() if gives_way else self._cores.one():
+            said, common = own.embed_document(text), self._common.embed_document(text)
+        return replace(said, vector=self._joined(said.vector / _ROOT, common.vector / _ROOT))
+
+    def split(self, header: str, body: str) -> list[str]:
+        """Chunk texts that fit the window of the model of the text's language."""
+        is_chinese = han_share(f"{header}\n{body}") >= MOSTLY
+        return (self._first if is_chinese else self._ruler).split(header, body)
+
+    def close(self) -> None:
+        """End the threads that read for the other language."""
+        self._others.shutdown()
+
+    def _both(self, by_own: Embed, by_other: Embed) -> tuple[Embedding, Embedding]:
+        with self._cores.another() as is_free:
+            if not is_free:
+                return by_own(), by_other()
+            other = self._others.submit(by_other)
+            own = by_own()
+            return own, other.result()
+
+    def _asked(
+        self, own: NDArray[np.float32] | None, common: NDArray[np.float32], weight: float
+    ) -> NDArray[np.float32]:
+        """A query's vector that asks `weight` of one language's model, and the rest of the common one."""
+        said = np.zeros(self._own_dim, np.float32) if own is None else own * (_ROOT * np.float32(weight))
+        return self._joined(said, common * (_ROOT * np.float32(1 - weight)))
+
+    def _joined(self, own: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
+        whole = np.zeros(self._space.dim, np.float32)
+        whole[: len(own)] = own
+        whole[self._own_dim :] = common
+        return whole
