@@ -81,6 +81,10 @@ LONGER_THAN_A_ROW: Final = 160
 _HEAD = 2048
 """Characters at the beginning of a fragment in which its signature stands."""
 
+_JOINT = re.compile("[.:#]")
+_WORD_CHARACTER = re.compile(r"\w")
+_PARAMETERS = re.compile(r"\s*(?:<[^<>()]{0,200}>\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
+
 _MARK = re.compile(
     r"(?i:[\s_.\-]*(?:\((?:v|version\s*)?\d+(?:\.\d+)*\)|(?<![a-z])(?:v|version[\s_\-]?)\d+(?:\.\d+)*)(?![a-z0-9]))"
     r"|(?<=[a-z])V\d+(?![A-Za-z0-9])|[_.\-](?:old|new|legacy|copy|backup|bak|orig|draft|final)(?![A-Za-z0-9])"
@@ -118,9 +122,15 @@ def name_of(memory: Memory) -> str:
 
 def _parameters(symbol: str, content: str) -> str:
     """What stands in parentheses behind the first mention of a symbol's last part, without spaces; empty if nothing."""
-    name = re.escape(re.split(r"[.:#]", symbol)[-1])
-    found = re.search(rf"(?<!\w){name}\s*(?:<[^<>()]{{0,200}}>\s*)?\(([^()]*(?:\([^()]*\)[^()]*)*)\)", content[:_HEAD])
-    return f"({''.join(found[1].split())})" if found else ""
+    name, head = _JOINT.split(symbol)[-1], content[:_HEAD]
+    # A pattern with the name in it would be compiled for each symbol, which takes longer than the rest of a row.
+    at = head.find(name)
+    while at >= 0:
+        found = None if at and _WORD_CHARACTER.match(head, at - 1) else _PARAMETERS.match(head, at + len(name))
+        if found:
+            return f"({''.join(found[1].split())})"
+        at = head.find(name, at + 1)
+    return ""
 
 
 def _is_own(title: str, content: str) -> bool:

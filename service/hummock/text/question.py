@@ -71,13 +71,18 @@ class Question:
 def hints_of(text: str) -> frozenset[str]:
     """The English words of a text in small letters, and each other letter and digit.
 
-    Tables of words need one of some of them: two sets tell soon that a text has none. Letters that `re.IGNORECASE`
-    takes for an i are one.
+    Tables of words need one of some of them: two sets tell soon that a text has none.
     """
-    lowered = text.lower()
-    if not lowered.isascii():
-        lowered = lowered.replace("ı", "i").replace("i\u0307", "i")
-    return frozenset(_HINT.findall(lowered))
+    return frozenset(_HINT.findall(lowered(text)))
+
+
+def lowered(text: str) -> str:
+    """The text in small letters, with an i for all that `re.IGNORECASE` takes for one.
+
+    A pattern of small letters searches it several times as fast as one that ignores case searches the text.
+    """
+    small = text.lower()
+    return small if small.isascii() else small.replace("ı", "i").replace("i\u0307", "i")
 
 
 def question_of(text: str) -> Question:

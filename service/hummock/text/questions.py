@@ -15,7 +15,7 @@ from typing import Final
 from hummock.core.recall import Wanted
 from hummock.text.likeness import without_faces
 from hummock.text.normalise import CJK, is_han, nfkc, simplified
-from hummock.text.question import Question
+from hummock.text.question import Question, lowered
 from hummock.text.signs import has_sign
 from hummock.text.time_words import speaks_of_a_time
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
@@ -197,14 +197,16 @@ _CHINESE_CHANGES: Final = (
     "退(?:出|役|休)|戒|辞|离职|跳槽|入职|卖掉|卖了|买了|提了|盘给|分手|离婚|结婚|复合|领养|去世|走了|死了|断了|垮|毁|治好|痊愈",
     "不[^，。,.]{1,3}了|推迟|延期|提前|延长|缩短|(?:提高|降低|涨|降|加|减)(?:到|至|了)|新(?:号|版|家|任|尾|公司|地址|工作)",
 )
-_CHANGE: Final = re.compile(rf"\b(?:{'|'.join(_ENGLISH_CHANGES)})\b|{'|'.join(_CHINESE_CHANGES)}", re.IGNORECASE)
+_ENGLISH_CHANGE: Final = re.compile(rf"\b(?:{'|'.join(_ENGLISH_CHANGES)})\b")
+_CHINESE_CHANGE: Final = re.compile("|".join(_CHINESE_CHANGES))
 
 
 def tells_change(text: str) -> bool:
     """Whether a text of a sentence or a few says that something has changed, or changes."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_CHANGE_BYTES:
         return False
-    return _CHANGE.search(simplified(nfkc(text))) is not None
+    small = lowered(simplified(nfkc(text)))
+    return bool(_ENGLISH_CHANGE.search(small) or (not small.isascii() and _CHINESE_CHANGE.search(small)))
 
 
 class Tense(Enum):

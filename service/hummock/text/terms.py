@@ -146,7 +146,8 @@ def _analysed(memories: Sequence[Sequence[Piece]]) -> tuple[TermBatch, list[int]
     )
     spelling = _Spelling(folded, start, end, use)
     batch = TermBatch(indptr=indptr, key=key, counts=counts, lengths=lengths, spell=spelling)
-    return batch, np.unique(np.searchsorted(memory_end, np.flatnonzero(hard), "right")).tolist()
+    places = np.flatnonzero(hard)
+    return batch, np.unique(np.searchsorted(memory_end, places, "right")).tolist() if len(places) else []
 
 
 class _Spelling:

@@ -10,6 +10,8 @@ from enum import IntEnum
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from hummock.text.question import lowered
+
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 
@@ -224,7 +226,7 @@ class Rules:
         self.hints = frozenset((*words, *hint_parts))
         self._rules = rules
         self._words = frozenset(words)
-        self._hint = re.compile(hint, re.IGNORECASE)
+        self._hint = re.compile(hint)
         self._before = before
         self._after = after
         self._lean = lean
@@ -246,7 +248,7 @@ class Rules:
 
     def may_match(self, text: str, hints: frozenset[str]) -> bool:
         """Whether a rule may match a text whose `hints_of` have one of `self.hints`; far sooner than `find`."""
-        return not self._words.isdisjoint(hints) or self._hint.search(text.lower()) is not None
+        return not self._words.isdisjoint(hints) or self._hint.search(lowered(text)) is not None
 
     def find(self, text: str, now: datetime) -> Iterator[TimeMatch]:
         """Words that mean a span, in the order of the text, without overlaps."""

@@ -209,10 +209,14 @@ _BESIDE: Final = re.compile(
 _UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
 _IN = r"(?:in|since|during|until|before|after|from|by|around)"
 
-# The verb "may" stands in most texts: it counts only with what makes it a month.
+# The verb "may" stands in most texts: it counts only with what makes it a month. The hint begins with the word and
+# looks behind from there, so that the search skips ahead.
+_BEFORE_MAY = (
+    r"\d \d(?:st|nd|rd|th) in since during until before after from by around this last on of the early mid late"
+)
 _MAY_AS_A_MONTH = (
-    r"(?:\d(?:st|nd|rd|th)?|(?:in|since|during|until|before|after|from|by|around|this|last|on|of|the|early|mid|late))"
-    r"[ -]may\b|(?<![a-z0-9])may\b\.?,? (?:of |the )?(?:\d|last|this|next)"
+    rf"may\b(?:{'|'.join(f'(?<={word}[ -]may)' for word in _BEFORE_MAY.split())}"
+    r"|(?<![a-z0-9]may)\.?,? (?:of |the )?(?:\d|last|this|next))"
 )
 
 ENGLISH: Final = Rules(
@@ -267,7 +271,7 @@ ENGLISH: Final = Rules(
         *("yesterday", "today", "tomorrow", "tonight", "weekend", "fortnight"),
         *(max(re.findall("[a-z]+", name), key=len) for name in ENGLISH_HOLIDAYS),
     ),
-    hint=rf"(?<=[a-z][ -])(?:19|20)\d\d|just now|{_MAY_AS_A_MONTH}",
+    hint=rf"(?:19|20)\d\d(?<=[a-z][ -]\d\d\d\d)|just now|{_MAY_AS_A_MONTH}",
     hint_parts=("1", "2", "now", "may"),
     before=NOT_INSIDE_A_NAME,
     after=NOT_BEFORE_A_NAME,

@@ -147,7 +147,7 @@ def pack(
     missing = np.flatnonzero(numbers == UNKNOWN)
     if len(missing):
         new = _firsts(key, missing)
-        dictionary.remember(key[new], look_up(_spelt(terms, indptr, new.tolist())))
+        dictionary.remember(key[new], look_up(_spelt(terms, indptr, new)))
         numbers[missing] = dictionary.numbers_of(key[missing])
     words, ends = pack_lists(indptr, numbers, counts)
     stored = words.astype(_WORD, copy=False).tobytes()
@@ -161,14 +161,13 @@ def unknown_terms(terms: Sequence[Terms], dictionary: TermDictionary) -> list[st
         return []
     indptr, key, _ = _gathered(terms)
     missing = np.flatnonzero(dictionary.numbers_of(key) == UNKNOWN)
-    return _spelt(terms, indptr, _firsts(key, missing).tolist())
+    return _spelt(terms, indptr, _firsts(key, missing))
 
 
-def _firsts(key: NDArray[np.uint64], places: NDArray[np.int64]) -> NDArray[np.int64]:
+def _firsts(key: NDArray[np.uint64], places: NDArray[np.int64]) -> list[int]:
     """The first of the places, (n,) ascending, of each key."""
-    _, first = np.unique(key[places], return_index=True)
-    found: NDArray[np.int64] = places[np.sort(first)]
-    return found
+    # The last value of a key stays, so the first place comes last.
+    return sorted(dict(zip(key[places][::-1].tolist(), places[::-1].tolist(), strict=True)).values())
 
 
 def _gathered(terms: Sequence[Terms]) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint32]]:
