@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
+import msgspec
 import structlog
 
 from hummock.access.tokens import shown_time
@@ -83,7 +84,7 @@ class AuditLog:
         with self._lock:
             number = self._number + 1
             said = {"n": number, "time": shown_time(now_s), **told, "before": self._head}
-            line = json.dumps(said, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            line = msgspec.json.encode(said) + b"\n"
             try:
                 if self._file < 0:
                     self._open()

@@ -273,8 +273,9 @@ def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesRespon
 
 def _lessons(sent: Sequence[memory_pb2.Memory], writer: str) -> tuple[Lesson, ...]:
     with_vector = [one for one in sent if one.HasField("vector")]
-    # None where one of them is wrong: it is found again at its place, so that the first mistake is the one named.
-    vectors = values.vectors([one.vector for one in with_vector])
+    # None where one of them is wrong: it is found again at its place, so that the first mistake is the one named. A
+    # single one is read sooner by itself.
+    vectors = values.vectors([one.vector for one in with_vector]) if len(with_vector) > 1 else None
     unused = iter(vectors or ())
     return tuple(_lesson(index, one, writer, unused if vectors else None) for index, one in enumerate(sent))
 
