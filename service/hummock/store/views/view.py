@@ -278,12 +278,9 @@ def _whole(number: int, memories: StoredMemories) -> StoredMemories:
 
 def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
     ordinals: NDArray[np.int64] = np.arange(len(view.columns), len(view.columns) + len(memories.rows))
-    longer = replace(
-        view,
-        columns=view.columns.extended(memories.rows, memories.ids, view.row_doc.size),
-        postings=view.postings.extended(concatenated(memories.lists)),
-    )
-    return _with_rows(longer, memories.halves.values, np.repeat(ordinals, memories.rows["chunk_count"]))
+    columns = view.columns.extended(memories.rows, memories.ids, view.row_doc.size)
+    postings = view.postings.extended(concatenated(memories.lists))
+    return _with_rows(view, columns, postings, memories, ordinals)
 
 
 def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
@@ -292,12 +289,8 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
     ordinals = view.columns.ordinals(np.array(docs, np.int64))
     if len(ordinals) != len(docs):
         raise RecordDamaged(view.number, f"of {len(docs)} memories that got vectors {len(ordinals)} were known")
-    counts = memories.rows["chunk_count"]
-    return _with_rows(
-        replace(view, columns=view.columns.embedded(ordinals, memories.rows, view.row_doc.size)),
-        memories.halves.values,
-        np.repeat(ordinals, counts),
-    )
+    columns = view.columns.embedded(ordinals, memories.rows, view.row_doc.size)
+    return _with_rows(view, columns, view.postings, memories, ordinals)
 
 
 def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
@@ -308,12 +301,18 @@ def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> Projec
     return replace(view, columns=view.columns.judged(ordinals, rows))
 
 
-def _with_rows(view: ProjectView, halves: NDArray[np.uint16], owners: NDArray[np.int64]) -> ProjectView:
+def _with_rows(
+    view: ProjectView, columns: Columns, postings: Postings, memories: StoredMemories, ordinals: NDArray[np.int64]
+) -> ProjectView:
+    """The view with these columns and postings, and the vectors of some memories at their ordinals."""
+    halves = memories.halves.values
     return replace(
         view,
+        columns=columns,
+        postings=postings,
         vectors=view.vectors.extended(halves),
         signs=None if view.signs is None else view.signs.extended(halves),
-        row_doc=view.row_doc.extended(owners),
+        row_doc=view.row_doc.extended(np.repeat(ordinals, memories.rows["chunk_count"])),
     )
 
 
