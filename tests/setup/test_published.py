@@ -107,7 +107,7 @@ def test_the_registry_entry_is_of_this_package() -> None:
     assert package["identifier"] == PROJECT["name"]
     assert entry["version"] == package["version"] == PROJECT["version"]
     (extras,) = (each["value"] for each in package["runtimeArguments"])
-    assert extras == f"hummock[server,mcp]=={PROJECT['version']}"
-    assert {"server", "mcp"} <= set(PROJECT["optional-dependencies"])
+    assert extras == f"hummock[server,mcp,convert]=={PROJECT['version']}"
+    assert {"server", "mcp", "convert"} <= set(PROJECT["optional-dependencies"])
     # The registry looks for it in the description of the package, which is the README.
     assert f"mcp-name: {entry['name']}" in (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
