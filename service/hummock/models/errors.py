@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hummock.core.errors import HummockError, StartError
+from hummock.installation import command_for
 
 
 class ModelUnknown(StartError):
@@ -85,9 +86,7 @@ class ConverterMissing(StartError):
     reason = "CONVERTER_MISSING"
 
     def __init__(self, package: str) -> None:
-        super().__init__(
-            f"converting a model needs the package {package}; install it with `pip install 'hummock[convert]'`"
-        )
+        super().__init__(f"converting a model needs the package {package}; install it with `{command_for('convert')}`")
         self.package = package
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hummock.installation import command_for
 from hummock.models.description import GRAPH_FILE, ModelDescription, Pooling, PublishedModel
 from hummock.models.encoder import Encoder
 from hummock.models.errors import ModelFileAltered, ModelFileMissing, ModelsDirectoryUnusable
@@ -84,7 +85,7 @@ def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None
     if not isinstance(model, ModelDescription):
         return
     if importlib.util.find_spec("onnx") is None:
-        say(f"{_lack(model, 'has no fused graph')}, which needs `pip install 'hummock[convert]'`")
+        say(f"{_lack(model, 'has no fused graph')}, which needs `{command_for('convert')}`")
         return
     refusal = _write_fused(model, directory, into / FUSED_FILE)
     if refusal:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import Final
 
 import grpc
 
+from hummock.installation import command_for
 from hummock_client.access import open_channel, resolve_access
 from hummock_client.channel import resolve_target
 from hummock_client.errors import call_error, describe
@@ -19,6 +22,12 @@ from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 
 CALL_TIMEOUT_S = 60.0
+
+
+_NEEDS_UNIX: Final = (
+    "the service runs on Linux and macOS; on Windows start it in WSL or in the image (docs/deploy.md), "
+    "and call it from here"
+)
 
 
 class CommandFailed(Exception):
@@ -77,14 +86,23 @@ def require_packages(*names: str) -> None:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 
+def require_unix() -> None:
+    """Raises: CommandFailed, on a system that the service does not run on."""
+    if sys.platform == "win32":
+        raise CommandFailed(_NEEDS_UNIX)
+
+
 @contextmanager
 def packages_of(extra: str) -> Iterator[None]:
-    """Imports inside need the packages of an extra; raises CommandFailed where one of them is not installed."""
+    """Imports inside need the packages of an extra; raises CommandFailed where one of them cannot be had."""
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] in {"", "hummock"}:
             raise
+        if error.name in sys.stdlib_module_names:
+            # As fcntl on Windows.
+            raise CommandFailed(_NEEDS_UNIX) from error
         raise CommandFailed(
-            f"this command needs the package {error.name}, which is not installed; pip install 'hummock[{extra}]'"
+            f"this command needs the package {error.name}, which is not installed; {command_for(extra)}"
         ) from error

@@ -14,6 +14,7 @@ import grpc
 import typer
 from typer import Argument, Option
 
+from hummock.installation import command_for
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import call_error, describe
 from hummock_client.v1 import project_service_pb2
@@ -169,7 +170,7 @@ def print_report(report: SyncReport, say: Callable[[str], None] = print_line) ->
     if report.info:
         _print_info(report.info, say)
     if report.without_grammar:
-        note(f"cut by lines, for want of `pip install 'hummock[code]'`: {', '.join(report.without_grammar)}")
+        note(f"cut by lines, for want of `{command_for('code')}`: {', '.join(report.without_grammar)}")
     warn_of_failures(report)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, TypeAlias
 
+from hummock.installation import command_for
 from hummock_tools.indexing.fragment import suffix_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class MissingExtra(RuntimeError):
     """A part of the installation that this needs is not there; `extra` names it."""
 
     def __init__(self, extra: str) -> None:
-        super().__init__(f"this needs an extra that is not installed: pip install 'hummock[{extra}]'")
+        super().__init__(f"this needs an extra that is not installed: {command_for(extra)}")
         self.extra = extra
 
 
