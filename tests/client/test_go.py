@@ -34,6 +34,15 @@ def test_its_tests_and_examples_pass_against_a_real_service(go: str, tmp_path: P
     assert "--- SKIP" not in run.stdout
 
 
+@pytest.mark.parametrize("system", ["windows", "darwin"])
+def test_client_and_hook_are_built_for_other_systems(go: str, tmp_path: Path, system: str) -> None:
+    env = {**os.environ, "GOOS": system, "GOARCH": "amd64", "CGO_ENABLED": "0"}
+    for command in (["vet", "./..."], ["build", "-o", str(tmp_path / "hummock-hook.exe"), "./cmd/hummock-hook"]):
+        run = subprocess.run([go, *command], cwd=_CLIENT, env=env, capture_output=True, text=True, timeout=_LIMIT_S)
+        assert run.returncode == 0, run.stdout + run.stderr
+    assert (tmp_path / "hummock-hook.exe").stat().st_size > 1_000_000
+
+
 @pytest.mark.parametrize("page", _DOCUMENTED, ids=lambda page: str(page.relative_to(_ROOT)))
 def test_each_snippet_stands_in_an_example(page: Path) -> None:
     examples = "\n".join(_bodies((_CLIENT / "hummock/example_test.go").read_text(encoding="utf-8")))

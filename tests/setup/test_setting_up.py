@@ -333,6 +333,14 @@ def test_without_an_agent_it_says_how_to_name_one(home: Path) -> None:
     assert "--agent NAME" in done.stderr
 
 
+def test_an_installation_that_cannot_serve_says_what_it_lacks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lmdb", None)
+    (said,) = setup_json("--agent", "cursor", "--yes")["notes"]
+    assert said.startswith(f"agents find a service that listens at {DEFAULT_TARGET}, but start none: ")
+    assert said.endswith("pip install 'hummock[server]'")
+    assert setup_json("--agent", "cursor", "--yes", "--target", "memory.example:7420")["notes"] == []
+
+
 @pytest.mark.parametrize("name", NEEDS_PROJECT)
 def test_an_agent_that_hides_its_folder_needs_a_project(home: Path, name: str) -> None:
     left_out = setup("--agent", name, "--yes")

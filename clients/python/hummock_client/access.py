@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,7 +162,9 @@ def _file_of(variable: str, *, is_secret: bool = False) -> bytes | None:
     path = Path(named).expanduser()
     try:
         with path.open("rb") as opened:
-            if is_secret and os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            # Modes of Windows do not say who may read.
+            is_checked = is_secret and sys.platform != "win32"
+            if is_checked and os.fstat(opened.fileno()).st_mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise ValueError(f"{variable}: {path} can be read by others; chmod 600 {path}")
             return opened.read(_LARGEST_FILE_BYTES)
     except OSError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -112,6 +113,8 @@ def resolve_target(target: str | None = None) -> str:
         path = text.removeprefix("unix:").removeprefix("//")
         if not path:
             raise ValueError(f"{text} names no socket; write unix:///path/to/hummock.sock")
+        if sys.platform == "win32":
+            raise ValueError(f"{text} is a socket, which Windows has not; write host:port, such as {DEFAULT_TARGET}")
         return f"unix:{path}"
     host, port = _host_and_port(text)
     if not host or not (port.isascii() and port.isdecimal() and 0 < int(port) <= 65535):

@@ -38,6 +38,6 @@ def _repository_of(worktree: str) -> str:
     except OSError:
         return worktree
     before, is_worktree, _ = text.removeprefix("gitdir: ").partition("/.git/worktrees/")
-    if not (text.startswith("gitdir: ") and is_worktree and before.startswith("/")):
+    if not (text.startswith("gitdir: ") and is_worktree and os.path.isabs(before)):
         return worktree
     return before

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -152,6 +151,9 @@ class TokenFile:
     @contextmanager
     def _changing(self) -> Iterator[list[Token]]:
         """The tokens under an exclusive lock; they are written if the block succeeds."""
+        # Windows lacks it, and loads this module with the command line.
+        import fcntl
+
         directory = self.path.parent
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)

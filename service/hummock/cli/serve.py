@@ -18,7 +18,7 @@ import typer
 
 from hummock.core.errors import HummockError
 from hummock_tools.cli.background import CONSOLE_PORT, SERVING_ON
-from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages
+from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages, require_unix
 from hummock_tools.cli.options import DataOption, ModelsOption, data_dir_of
 from hummock_tools.cli.output import note, print_line
 
@@ -78,6 +78,7 @@ def serve(
     """Run the service until SIGTERM or Ctrl-C. Other settings: HUMMOCK_* and hummock.toml."""
     # Nearly all that a start makes stays; looking for garbage in it takes a sixth of the time. Serving switches it on.
     gc.disable()
+    require_unix()
     with packages_of("server"):
         from hummock.config import load_settings
     flags = {

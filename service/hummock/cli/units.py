@@ -18,7 +18,7 @@ import typer
 
 from hummock.cli.save import JsonOption
 from hummock.cli.serve import holder_of, serve
-from hummock_tools.cli.connection import CommandFailed, packages_of
+from hummock_tools.cli.connection import CommandFailed, packages_of, require_unix
 from hummock_tools.cli.output import note, print_line, warn
 
 app = typer.Typer(no_args_is_help=True, help="Let this machine run the service from login on, and after a crash.")
@@ -291,6 +291,7 @@ def status(json: JsonOption = False) -> None:
 
 def _manager() -> Manager:
     """The manager of this platform. Raises: CommandFailed."""
+    require_unix()
     home = Path(os.environ.get("HOME", ""))
     if not home.is_absolute():
         raise CommandFailed("there is no HOME in which a user's units lie")

@@ -23,7 +23,7 @@ from hummock.core.errors import HummockError
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_tools import loopback
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
+from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, require_unix, resolved_target
 from hummock_tools.cli.output import note, print_line
 
 LOG_FILE: Final = "service.log"
@@ -63,6 +63,7 @@ class BackgroundService:
         async with self._one_at_a_time:
             if listens(self._target):
                 return False
+            require_unix()
             data = _data_dir()
             if self.process is None or (self.process.poll() is not None and not _is_held(data)):
                 self.process = _spawn(self._target, data)
@@ -172,7 +173,8 @@ SERVING_ON = "serving on "
 _HOST = "127.0.0.1"
 _STOP_S = 20.0
 _WAKE_S = 0.5
-_ENDING_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# Windows has no terminal that hangs up.
+_ENDING_SIGNALS = (signal.SIGTERM,) if sys.platform == "win32" else (signal.SIGTERM, signal.SIGHUP)
 
 
 class Child:
@@ -198,6 +200,7 @@ def running_service(data: Path, preferred_port: int) -> Iterator[Child]:
     Its output goes to this process's stderr. It takes another port if the preferred one is in use.
     Raises: CommandFailed, where it ended before it served.
     """
+    require_unix()
     port = preferred_port if _is_free(preferred_port) else 0
     command = [*_SERVE, "--data", str(data), "--host", _HOST, "--port", str(port)]
     # A group of its own: Ctrl-C at the terminal reaches us alone, and we ask it to stop once, so that it drains.

@@ -14,7 +14,7 @@ from typer import Argument, Option
 
 from hummock_client.time_zone import own_clock, own_zone
 from hummock_client.v1 import memory_pb2, recall_pb2
-from hummock_tools.cli.connection import packages_of
+from hummock_tools.cli.connection import packages_of, require_unix
 
 PresetName: TypeAlias = Literal["chat", "code", "agent", "codex"]
 
@@ -161,6 +161,7 @@ ModelsOption = Annotated[Path | None, Option("--models", help="Where model files
 
 def data_dir_of(data: Path | None) -> Path:
     """The data directory that is named, else that of the settings. Raises: CommandFailed, StartError."""
+    require_unix()
     if data is not None:
         return data
     with packages_of("server"):

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from typer import BadParameter, Option
 
-from hummock_client.channel import DEFAULT_TARGET
+from hummock_client.channel import DEFAULT_TARGET, is_local
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages, resolved_target
+from hummock_tools.cli.connection import CommandFailed, packages_of, require_packages, require_unix, resolved_target
 from hummock_tools.cli.output import confirm, note, print_line, warn
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from hummock_tools.setup.record import Record
 
 _HTTP_PORT: Final = "7422"
+_HOOK_TWIN: Final = "hummock-hook-py"
+_VARIABLES: Final = (
+    "on Windows hooks know a project or a target from the environment alone; set {}, for example with setx"
+)
 _OVER_HTTP: Final = (
     "hummock-hook is not on your PATH; its Python twin takes its place, some 20 ms slower, "
     "and calls the service over HTTP. "
@@ -68,7 +72,7 @@ def setup(
     if not names and not undo:
         raise CommandFailed(f"no agent was found; --agent NAME writes for one all the same: {', '.join(AGENTS)}")
     start = _start(project, resolved_target(target))
-    notes = [] if undo else _notes(names, start)
+    notes = [] if undo else _notes(names, start, resolved_target(target))
     steps = _undoing(machine, record, start) if undo else _setting_up(names, machine, record, start)
     needed = [step for step in steps if step.change.is_needed]
     _show(steps, notes)
@@ -93,18 +97,24 @@ def _start(project: str, target: str) -> Start:
     # By whole paths: agents know no virtual environment. -P: a folder `hummock` of the open repository is not imported.
     hummock = [sys.executable, "-P", "-m", "hummock"]
     hook = shutil.which(HOOK_PROGRAM)
+    twin = [sys.executable, "-P", "-m", "hummock_tools.hook"]
+    if sys.platform == "win32":
+        # Agents give the line to different shells there, which agree on a name of the PATH alone.
+        hook = hook and HOOK_PROGRAM
+        twin = [_HOOK_TWIN] if shutil.which(_HOOK_TWIN) else twin
     return Start(
         hummock=hummock,
         shell="hummock" if shutil.which("hummock") else shlex.join(hummock),
         project=project,
         target="" if target == DEFAULT_TARGET else target,
-        hook=[hook] if hook else [sys.executable, "-P", "-m", "hummock_tools.hook"],
+        hook=[hook] if hook else twin,
         http_port="" if hook else os.environ.get("HUMMOCK_HTTP_PORT") or _HTTP_PORT,
+        platform=sys.platform,
     )
 
 
-def _notes(names: Sequence[str], start: Start) -> list[str]:
-    """What the user should know of agents that get less than others."""
+def _notes(names: Sequence[str], start: Start, target: str) -> list[str]:
+    """What the user should know of agents that get less than others, and of a service that cannot be started."""
     from hummock_tools.setup.agents import AGENTS
 
     notes = [
@@ -115,7 +125,23 @@ def _notes(names: Sequence[str], start: Start) -> list[str]:
     ]
     if start.http_port and any(AGENTS[name].hooks for name in names):
         notes.append(_OVER_HTTP.format(port=start.http_port))
+    given = {"HUMMOCK_PROJECT": start.project, "HUMMOCK_TARGET": start.target}
+    if start.platform == "win32" and (wanted := [f"{name}={value}" for name, value in given.items() if value]):
+        notes.append(_VARIABLES.format(" and ".join(wanted)))
+    if is_local(target) and (lack := _lack_of_a_service()):
+        notes.append(f"agents find a service that listens at {target}, but start none: {lack}")
     return notes
+
+
+def _lack_of_a_service() -> str:
+    """Why this installation cannot start the service, and what to do; empty if it can."""
+    try:
+        require_unix()
+        with packages_of("server"):
+            require_packages("lmdb", "onnxruntime", "numba")
+    except CommandFailed as failure:
+        return str(failure)
+    return ""
 
 
 def _setting_up(names: Sequence[str], machine: Machine, record: Record, start: Start) -> list[Step]:

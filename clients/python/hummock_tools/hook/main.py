@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 
 from hummock_tools.hook.calls import BadTarget, CallFailed, Service
@@ -24,8 +25,7 @@ _LONGEST_LIFE_S = 15
 def main() -> None:
     """Answers one event; never returns."""
     began_s = time.monotonic()
-    signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
-    signal.alarm(_LONGEST_LIFE_S)
+    _limit_life()
     # Files and folders are for their owner alone.
     os.umask(0o077)
     try:
@@ -33,6 +33,20 @@ def main() -> None:
     finally:
         # What the interpreter puts away at its end takes longer than the event.
         os._exit(0)
+
+
+def _limit_life() -> None:
+    """Have this process end after `_LONGEST_LIFE_S`, whatever it waits for."""
+    if sys.platform == "win32":
+        # Elsewhere an alarm is quicker to set than a thread.
+        from threading import Timer
+
+        timer = Timer(_LONGEST_LIFE_S, os._exit, [0])
+        timer.daemon = True
+        timer.start()
+    else:
+        signal.signal(signal.SIGALRM, lambda number, frame: os._exit(0))
+        signal.alarm(_LONGEST_LIFE_S)
 
 
 def _run(began_s: float) -> None:

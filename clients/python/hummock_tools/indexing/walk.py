@@ -5,10 +5,12 @@ Nothing outside the root is read and no symbolic link is followed, whatever chan
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
@@ -31,9 +33,15 @@ from hummock_tools.indexing.skips import (
     name_reason,
 )
 
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+def _flags(*names: str) -> int:
+    """Flags of `os.open`; Windows has none of them, and there `open_root` refuses."""
+    return sum(getattr(os, name, 0) for name in names)
+
+
+_DIRECTORY_FLAGS = _flags("O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 # O_NONBLOCK: a file that turned into a FIFO between the look and the opening must not hang us.
-_FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_FILE_FLAGS = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
 _GIT_TIMEOUT_S = 120
 # What would point git at another repository; a hook sets these.
 _REDIRECTING = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"}
@@ -239,9 +247,11 @@ def _git_rules(root_fd: int, folder: str) -> Iterator[Rules]:
 def open_root(root: Path) -> Iterator[int]:
     """A descriptor of the directory `root`; a link given as the root itself is the caller's wish and followed.
 
-    Raises: FileNotFoundError, NotADirectoryError.
+    Raises: FileNotFoundError, NotADirectoryError; OSError on Windows, where a path cannot be kept below a directory.
     """
-    descriptor = os.open(root.resolve(strict=True), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    if sys.platform == "win32":
+        raise OSError(errno.ENOTSUP, "folders are read on Linux and macOS alone; on Windows do this in WSL", str(root))
+    descriptor = os.open(root.resolve(strict=True), _flags("O_DIRECTORY", "O_CLOEXEC"))
     try:
         yield descriptor
     finally:

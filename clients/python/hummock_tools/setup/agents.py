@@ -55,6 +55,7 @@ class Agent:
         user_file: Path of the user's file on Linux.
         other_user_file: Another name of that file, used if it is there.
         mac_user_file: The user's file on macOS; empty if it has the same path.
+        windows_user_file: The user's file on Windows, likewise.
         workspace_file: Path of the file that a repository brings along, from its root.
         workspace_folder: How an argument names the open repository; "." where servers are started in it.
         starts_in_workspace: Whether the servers of the user's file are started in the open repository too.
@@ -77,6 +78,7 @@ class Agent:
     user_file: str
     other_user_file: str = ""
     mac_user_file: str = ""
+    windows_user_file: str = ""
     workspace_file: str = ""
     workspace_folder: str = "."
     starts_in_workspace: bool = False
@@ -103,8 +105,8 @@ class Agent:
 
     def servers_file(self, machine: Machine) -> Path:
         """The user's file with the servers."""
-        if machine.platform == "darwin" and self.mac_user_file:
-            return machine.home / self.mac_user_file
+        if own := {"darwin": self.mac_user_file, "win32": self.windows_user_file}.get(machine.platform):
+            return machine.home / own
         if self.other_user_file and (other := self.place(self.other_user_file, machine)).exists():
             return other
         return self.place(self.user_file, machine)

@@ -32,6 +32,7 @@ class Start:
         hook: The hook's command.
         http_port: Where the hook calls the service over HTTP, so that a service which a server starts answers there;
             empty if the hook speaks gRPC.
+        platform: The system, as `sys.platform`.
     """
 
     hummock: Sequence[str]
@@ -40,16 +41,21 @@ class Start:
     target: str
     hook: Sequence[str]
     http_port: str
+    platform: str
 
     def server(self, agent: Agent) -> list[str] | None:
         """The command of an agent's server; None where only a named project would do."""
         folder = ["--project", self.project] if self.project else agent.folder_arguments()
         target = ["--target", self.target] if self.target else []
-        over_http = ["env", f"HUMMOCK_HTTP_PORT={self.http_port}"] if self.http_port else []
+        # On Windows no server starts a service.
+        is_told = self.http_port and self.platform != "win32"
+        over_http = ["env", f"HUMMOCK_HTTP_PORT={self.http_port}"] if is_told else []
         return None if folder is None else [*over_http, *self.hummock, "mcp", *folder, *target]
 
     def hook_line(self) -> str:
-        """The hook as a line of a shell."""
+        """The hook as a line of a shell; settings of its own stand in it, except on Windows, whose shells differ."""
+        if self.platform == "win32":
+            return shlex.join(self.hook)
         given = {"HUMMOCK_PROJECT": self.project, "HUMMOCK_TARGET": self.target, "HUMMOCK_HTTP_PORT": self.http_port}
         settings = [f"{name}={value}" for name, value in given.items() if value]
         return shlex.join(["env", *settings, *self.hook] if settings else self.hook)
