@@ -1,0 +1,154 @@
+"""From the files of a release to the first recalled memory, as a newcomer goes: an empty home and no clone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import venv
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters, stdio_client
+
+from tests.cli.test_release import build, clone
+from tests.shared import MINILM, install_minilm
+
+pytestmark = [pytest.mark.long, pytest.mark.timed]
+
+__all__ = ["clone"]
+
+_ROOT = Path(__file__).parents[2]
+_LOCK = _ROOT / "service" / "locks" / "uv.txt"
+_OWN_UV = _ROOT / ".toolchain" / "uv"
+_HAS_KERNELS = sys.platform == "linux" and os.uname().machine == "x86_64"
+_NETWORK = re.compile(r"UV_|SSL_CERT_FILE|(https?|all|no)_proxy", re.IGNORECASE)
+_UNREACHABLE = re.compile(r"Failed to fetch|error sending request|dns error")
+_LIMIT_S = 600
+BUILD = "make release"
+KNOWN = "A failed delivery is retried six times, then parked in dead_letter."
+
+
+class Walk:
+    """A user without anything: an empty home, a repository, and an agent that was started once."""
+
+    def __init__(self, folder: Path, models: Path, tools: Path) -> None:
+        self.home = folder / "home"
+        self.repository = self.home / "shop"
+        (self.repository / ".git").mkdir(parents=True)
+        (self.home / ".claude").mkdir()
+        network = {name: value for name, value in os.environ.items() if _NETWORK.match(name)}
+        path = os.pathsep.join([str(self.home / ".local/bin"), str(tools), os.defpath])
+        named = {"HUMMOCK_MODELS": str(models), "HUMMOCK_MODEL": MINILM, "HUMMOCK_HTTP_PORT": str(free_port())}
+        self.environ = {**network, "HOME": str(self.home), "PATH": path, **named}
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def step(self, name: str) -> Iterator[None]:
+        """Take the time of a block."""
+        began_s = time.monotonic()
+        yield
+        self.seconds[name] = time.monotonic() - began_s
+
+    def run(self, *command: str | Path) -> str:
+        """What a command prints, run in the repository."""
+        done = subprocess.run(
+            command,
+            cwd=self.repository,
+            env=self.environ,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        if done.returncode != 0 and _UNREACHABLE.search(done.stderr):
+            pytest.skip(f"the packages of the service cannot be fetched: {done.stderr.splitlines()[-1]}")
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    def server(self) -> StdioServerParameters:
+        """The server as the agent's file names it, started where the agent starts it."""
+        entry = json.loads((self.home / ".claude.json").read_text(encoding="utf-8"))["mcpServers"]["hummock"]
+        environ = {**self.environ, "CLAUDE_PROJECT_DIR": str(self.repository)}
+        return StdioServerParameters(
+            command=entry["command"], args=entry["args"], env=environ, cwd=str(self.repository)
+        )
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def uv() -> Path:
+    """The locked uv, in an environment of its own; skips, aloud, if it cannot be fetched."""
+    installed = _OWN_UV / _LOCK.name
+    if not installed.is_file() or installed.read_bytes() != _LOCK.read_bytes():
+        venv.create(_OWN_UV, clear=True, with_pip=False, symlinks=True)
+        python = str(_OWN_UV / "bin" / "python")
+        pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--require-hashes"]
+        done = subprocess.run(
+            [*pip, "--only-binary", ":all:", "--requirement", str(_LOCK)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            pytest.skip(f"uv cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
+        installed.write_bytes(_LOCK.read_bytes())
+    return _OWN_UV / "bin" / "uv"
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    if not install_minilm(tmp_path / "models"):
+        pytest.skip(f"the walk needs the model {MINILM}; `make model` fetches it")
+    return tmp_path / "models"
+
+
+async def test_from_built_files_to_the_first_recalled_memory(
+    clone: Path,
+    uv: Path,
+    models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    walk = Walk(tmp_path, models, uv.parent)
+    (extras,) = re.findall(r"uv tool install '.*(\[[a-z,]+\])'", (_ROOT / "docs/setup.md").read_text(encoding="utf-8"))
+    with walk.step(BUILD):
+        assert build(clone, tmp_path / "dist", monkeypatch, "kernels" if _HAS_KERNELS else "python") == 0
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    try:
+        with walk.step("uv tool install"):
+            walk.run("uv", "tool", "install", "--quiet", "--python", sys.executable, f"{wheel}{extras}")
+        with walk.step("hummock setup"):
+            said = walk.run("hummock", "setup", "--yes", "--target", f"127.0.0.1:{free_port()}")
+            assert "Claude Code: start a new session" in said
+        with walk.step("first session: start, remember"):
+            async with Client(stdio_client(walk.server())) as agent:
+                assert "search" in {tool.name for tool in (await agent.list_tools()).tools}
+                assert not (await agent.call_tool("remember", {"text": KNOWN})).is_error
+        with walk.step("second session: start, search"):
+            async with Client(stdio_client(walk.server())) as agent:
+                found = await agent.call_tool("search", {"query": "What happens when a delivery cannot be made?"})
+        assert KNOWN in str(found)
+        with walk.step("hummock recall"):
+            target = next(word for word in walk.server().args if word.startswith("127.0.0.1:"))
+            asked = ("recall", "--project", "shop", "--target", target, "what is parked in dead_letter?")
+            assert "dead_letter" in walk.run("hummock", *asked)
+    finally:
+        with suppress(AssertionError, OSError):
+            walk.run("hummock", "stop")
+    with capsys.disabled():
+        print()
+        for name, seconds in walk.seconds.items():
+            print(f"  {seconds:6.1f} s  {name}")
+        walked_s = sum(seconds for name, seconds in walk.seconds.items() if name != BUILD)
+        print(f"  {walked_s:6.1f} s  in all, without the build")
