@@ -93,7 +93,7 @@ def repository(maven: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     local = _repository_in(directory)
     sources("proto", directory)
     clone = sources("clients", directory).parent
-    install_as_told(_PAGE, clone=clone, folder=directory, environ=_options(local))
+    install_as_told(_PAGE, clone=clone, folder=directory, environ=maven_options(local))
     return local
 
 
@@ -119,7 +119,7 @@ def test_the_program_of_the_page_runs_in_a_project_of_its_own(
     main.parent.mkdir(parents=True)
     main.write_text(program, encoding="utf-8")
     (tmp_path / "pom.xml").write_text(_pom_of(consumer), encoding="utf-8")
-    run([maven, "-B", "-q", "compile", "dependency:build-classpath"], tmp_path, _options(repository))
+    run([maven, "-B", "-q", "compile", "dependency:build-classpath"], tmp_path, maven_options(repository))
     class_path = (tmp_path / "target/classpath").read_text(encoding="utf-8")
     for library in consumer.libraries:
         _, artefact, version = library.split(":")
@@ -131,7 +131,7 @@ def test_the_program_of_the_page_runs_in_a_project_of_its_own(
     assert "is `hummock serve` running? target 127.0.0.1:1" in printed
 
 
-def _options(local: Path) -> dict[str, str]:
+def maven_options(local: Path) -> dict[str, str]:
     """Options of Maven, in its environment: the local repository, and no compiler that stays behind as a daemon."""
     return {"MAVEN_OPTS": f"-Dmaven.repo.local={local} -Dkotlin.compiler.daemon=false"}
 
