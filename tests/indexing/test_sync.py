@@ -15,6 +15,7 @@ from hummock_tools.demo import sample_repository
 from hummock_tools.indexing import Fragment, changes, content_hash
 from hummock_tools.indexing.sync import Progress, SyncReport, sync
 from tests.indexing.service import KeptMemories, serving
+from tests.sure import sure
 
 
 class Run:
@@ -154,8 +155,7 @@ def manifest(run: Run) -> None:
 def test_a_run_says_what_the_project_is_made_with_and_where_it_lies(run: Run) -> None:
     """S0-19."""
     manifest(run)
-    info = run.sync().info
-    assert info is not None
+    info = sure(run.sync().info)
     assert (info.tech_stack, info.path, info.kept) == (("JavaScript", "React"), str(run.root.resolve()), ())
     assert info.made.manifests == ("package.json",)
     (update,) = run.kept.updates
@@ -174,8 +174,7 @@ def test_what_somebody_said_is_kept_and_reported(run: Run) -> None:
     """S0-19."""
     manifest(run)
     run.kept.infos["p"] = project_pb.ProjectInfo(tech_stack=["Vue"], tech_stack_origin=pb.ORIGIN_MANUAL)
-    info = run.sync().info
-    assert info is not None
+    info = sure(run.sync().info)
     assert (info.tech_stack, info.kept) == (("Vue",), ("tech_stack",))
 
 
@@ -185,8 +184,7 @@ def test_repositories_of_one_project_add_up_and_none_is_its_path(run: Run) -> No
     run.sync(name="web")
     (run.root / "package.json").unlink()
     (run.root / "go.mod").write_text("module example.org/api\n", encoding="utf-8")
-    info = run.sync(name="api").info
-    assert info is not None
+    info = sure(run.sync(name="api").info)
     assert (info.tech_stack, info.path) == (("JavaScript", "React", "Go"), "")
 
 

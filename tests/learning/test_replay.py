@@ -12,6 +12,7 @@ from hummock.core.errors import DeadlinePassed, InvalidRequest
 from hummock.core.learning_requests import ForkedTurn, SettingsChanges
 from tests.learning.workbench import Workbench, entry_id
 from tests.store.opening import opened
+from tests.sure import sure
 
 FIVE_TWO = SettingsChanges(high_above=5, mid_above=2)
 
@@ -53,8 +54,7 @@ def test_a_replay_ends_once_nobody_waits_for_it(bench: Workbench) -> None:
 def test_a_fork_under_the_same_numbers_differs_in_nothing(bench: Workbench) -> None:
     for turn in range(1, 40):
         bench.say("alder birch" if turn % 9 == 1 else "nothing", turn, room=turn % 3)
-    fork = bench.replay(SettingsChanges(high_above=10, mid_above=3)).fork
-    assert fork is not None
+    fork = sure(bench.replay(SettingsChanges(high_above=10, mid_above=3)).fork)
     assert fork.turn_count == 39
     assert (fork.differing_count, fork.injected_count) == (0, fork.forked_injected_count)
 
@@ -64,8 +64,7 @@ def test_a_fork_says_what_five_and_two_would_have_injected(bench: Workbench) -> 
     for turn in range(1, 7):
         bench.say("alder", turn)
     assert bench.say("nothing", 7) == []
-    fork = bench.replay(FIVE_TWO).fork
-    assert fork is not None
+    fork = sure(bench.replay(FIVE_TWO).fork)
     assert (fork.settings.high_above, fork.settings.mid_above) == (5, 2)
     assert (fork.injected_count, fork.forked_injected_count) == (6, 7)
     number = len(bench.log())
@@ -79,8 +78,7 @@ def test_a_fork_lives_with_what_it_has_sent(bench: Workbench) -> None:
     bench.say("alder", 1)
     shown = [turn for turn in range(2, 26) if bench.say("nothing", turn)]
     assert shown == [12, 23]
-    fork = bench.replay(SettingsChanges(low_cooldown_turns=6)).fork
-    assert fork is not None
+    fork = sure(bench.replay(SettingsChanges(low_cooldown_turns=6)).fork)
     added = [one.turn for one in fork.differing if one.added_ids]
     removed = [one.turn for one in fork.differing if one.removed_ids]
     assert (added, removed) == ([8, 15, 22], [12, 23])
@@ -91,18 +89,14 @@ def test_a_fork_follows_settings_that_changed_in_between(bench: Workbench) -> No
     bench.say("alder", 1)
     bench.update(changes=SettingsChanges(low_cooldown_turns=1))
     assert bench.say("nothing", 3) == ["alder"]
-    fork = bench.replay(SettingsChanges(mid_cooldown_turns=7)).fork
-    assert fork is not None
-    assert fork.differing_count == 0
+    assert sure(bench.replay(SettingsChanges(mid_cooldown_turns=7)).fork).differing_count == 0
 
 
 def test_turns_while_learning_was_off_are_not_decided_anew(bench: Workbench) -> None:
     bench.say("alder", 1)
     bench.update(enabled=False)
     bench.say("alder", 2)
-    fork = bench.replay(FIVE_TWO).fork
-    assert fork is not None
-    assert fork.turn_count == 1
+    assert sure(bench.replay(FIVE_TWO).fork).turn_count == 1
 
 
 def test_a_fork_whose_numbers_do_not_fit_is_refused(bench: Workbench) -> None:

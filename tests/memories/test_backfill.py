@@ -18,6 +18,7 @@ from hummock.memories.backfill import Backfill
 from hummock.recall.pipeline import Recall
 from tests.snapshots import over
 from tests.strategies import write_request
+from tests.sure import sure
 from tests.workplace import Workplace, workplace
 
 
@@ -38,9 +39,7 @@ def recalled(work: Workplace, text: str, **fields: object) -> Recalled:
 
 def pending(work: Workplace) -> tuple[int, int]:
     """Pending counts of the project and of the store."""
-    project = work.store.project("p")
-    assert project is not None
-    return project.pending_count, work.store.status().pending_count
+    return sure(work.store.project("p")).pending_count, work.store.status().pending_count
 
 
 def test_what_is_deferred_is_found_by_words_before_and_by_meaning_after(work: Workplace) -> None:
@@ -110,15 +109,12 @@ def test_a_memory_that_changes_meanwhile_gets_the_vectors_of_its_new_text(work: 
     work.embed_pending()
     assert [text for text in work.embedder.embedded if "old" in text] == []
     assert pending(work) == (0, 0)
-    kept = work.get("a")
-    assert kept is not None
-    assert (kept.chunk_count, pending(work)) == (1, (0, 0))
+    assert (sure(work.get("a")).chunk_count, pending(work)) == (1, (0, 0))
 
 
 def test_vectors_of_a_text_that_is_gone_are_not_stored(work: Workplace) -> None:
     work.teach(note("old words", "a"), is_deferred=True)
-    old = work.get("a")
-    assert old is not None
+    old = sure(work.get("a"))
     work.garden.update("p", "", "a", Changes(content="new words"), b"f")
     vector = Embedding(vector=np.full(4, 0.5, np.float32), tokens=work.embedder.space.no_tokens())
     stored: list[bool] = []

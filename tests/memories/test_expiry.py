@@ -19,6 +19,7 @@ from hummock.ports.writes import ProjectRemoval
 from tests.ports.asking import ask, ids
 from tests.recall.test_cached_recall import Counted
 from tests.store.opening import opened
+from tests.sure import sure
 from tests.workplace import Workplace, note, workplace
 
 NOW = 1_700_000_000.0
@@ -88,9 +89,7 @@ def test_a_removal_is_told_and_leaves_nothing(work: Workplace, expiry: Expiry) -
     assert not expiry.remove_some()
     events = work.store.memory_events("p", seq, full=False).events
     assert [(one.type, one.memory_id) for one in events] == [(MemoryEventType.DELETED, name) for name in "ab"]
-    project = work.store.project("p")
-    assert project is not None
-    assert (project.memory_count, there(work)) == (1, {"c"})
+    assert (sure(work.store.project("p")).memory_count, there(work)) == (1, {"c"})
     assert work.store.expired(10) == []
 
 
@@ -214,6 +213,4 @@ def test_a_process_removes_what_expired_before_it_began(tmp_path: Path) -> None:
     clock.move(10)
     with opened(tmp_path, clock=clock) as store, closing(Expiry(store)) as expiry:
         assert expiry.remove_some()
-        project = store.project("p")
-        assert project is not None
-        assert project.memory_count == 1
+        assert sure(store.project("p")).memory_count == 1

@@ -30,6 +30,7 @@ from hummock.text.template import as_draft
 from hummock.text.tokens import EstimatedTokens
 from tests.ports.asking import ask, ids
 from tests.strategies import delete_request
+from tests.sure import sure
 from tests.workplace import WordEmbedder, Workplace, note
 
 TEXTS = st.text("潮汐 core\n\tA.", max_size=12)
@@ -113,9 +114,7 @@ def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workpl
     assert caught.value.field == "detail"
     with pytest.raises(InvalidRequest, match=r"^content: "):
         update(work, Changes(content=" "))
-    project = work.store.project("p")
-    assert project is not None
-    assert project.seq == 1
+    assert sure(work.store.project("p")).seq == 1
 
 
 def test_updates_of_one_memory_at_once_all_happen(work: Workplace) -> None:
@@ -123,8 +122,7 @@ def test_updates_of_one_memory_at_once_all_happen(work: Workplace) -> None:
     with ThreadPoolExecutor(4) as threads:
         changes = [Changes(speaker="Ada"), Changes(emotion_label="calm"), Changes(trust=0.25), Changes(tags=("t",))]
         list(threads.map(lambda change: update(work, change), changes))
-    kept = work.get("a")
-    assert kept is not None
+    kept = sure(work.get("a"))
     assert (kept.speaker, kept.emotion_label, kept.trust, kept.index.tags) == ("Ada", "calm", 0.25, ("t",))
 
 

@@ -32,6 +32,7 @@ from hummock.text.analyzer import document_terms
 from tests.ports.asking import ask, ids
 from tests.snapshots import at
 from tests.strategies import SPACE, delete_request, unit_vector, write_request
+from tests.sure import sure
 from tests.workplace import Workplace, note
 
 CREATED, UPDATED = LearnStatus.CREATED, LearnStatus.UPDATED
@@ -67,9 +68,7 @@ def test_what_was_learnt_is_found_by_both_paths_at_once(work: Workplace) -> None
 
 def test_a_long_memory_has_a_vector_for_every_part(work: Workplace) -> None:
     (result,) = work.teach(note(" ".join(f"word{number}" for number in range(70)))).results
-    kept = work.get(result.id)
-    assert kept is not None
-    assert kept.chunk_count == 4
+    assert sure(work.get(result.id)).chunk_count == 4
     vector = work.embedder.embed_query("word65 word66 word67").vector
     found = at(work.store, "p").search([_query(vector)]).groups[0]
     assert found.cosine[0] > 0.4
@@ -130,9 +129,7 @@ def test_an_equal_text_later_in_a_batch_is_a_duplicate_of_the_earlier(work: Work
 
 def test_of_one_id_twice_in_a_batch_the_last_text_stays(work: Workplace) -> None:
     assert statuses(work, note("one", "a"), note("two", "a"), note("two", "a")) == [CREATED, UPDATED, UNCHANGED]
-    kept = work.get("a")
-    assert kept is not None
-    assert kept.payload == Payload(content="two")
+    assert sure(work.get("a")).payload == Payload(content="two")
     assert ids(ask(work.store, terms=document_terms("one"))) == set()
 
 
@@ -146,8 +143,7 @@ def test_an_overwritten_memory_keeps_the_time_at_which_it_was_first_learnt(work:
     work.teach(note("one", "a"))
     work.clock.move(60)
     work.teach(note("two", "a"))
-    kept = work.get("a")
-    assert kept is not None
+    kept = sure(work.get("a"))
     assert (kept.create_time, kept.update_time) == (1_700_000_000.0, 1_700_000_060.0)
 
 
@@ -194,9 +190,7 @@ def test_a_fingerprint_is_what_it_has_always_been(work: Workplace) -> None:
         payload=Payload(content="c", detail=CodeFragment(path="a.py", start_line=1)), trust=0.5, create_time=1.0,
     )  # fmt: skip
     work.teach(draft)
-    stored = work.get("m")
-    assert stored is not None
-    assert stored.fingerprint.hex() == "5af8e603a80ebdc16304f10104e39456"
+    assert sure(work.get("m")).fingerprint.hex() == "5af8e603a80ebdc16304f10104e39456"
 
 
 def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
@@ -251,8 +245,7 @@ def test_a_domain_is_found_by_each_of_its_names(work: Workplace) -> None:
 def test_a_text_behind_much_white_space_has_a_title_and_a_summary(work: Workplace, blank: str) -> None:
     """S2-04."""
     (result,) = work.teach(note(blank * 1000 + "the tide " + blank * 1000 + " rises")).results
-    kept = work.get(result.id)
-    assert kept is not None
+    kept = sure(work.get(result.id))
     assert kept.index.title.startswith("the tide")
     assert kept.index.summary == "the tide rises"
 
@@ -261,17 +254,13 @@ def test_a_blank_title_is_none(work: Workplace) -> None:
     """S2-15: a hit must show something."""
     index = MemoryIndex(title=" \n", summary="\u3000")
     (result,) = work.teach(Draft(kind=MemoryKind.NOTE, index=index, payload=Payload(content="the tide rises"))).results
-    kept = work.get(result.id)
-    assert kept is not None
-    assert kept.index == MemoryIndex(title="the tide rises", summary="the tide rises")
+    assert sure(work.get(result.id)).index == MemoryIndex(title="the tide rises", summary="the tide rises")
 
 
 def test_a_cut_title_says_so(work: Workplace) -> None:
     for text, title in (("x" * 120, "x" * 120), ("x" * 121, "x" * 119 + "…"), ("a " * 60, "a " * 59 + "a")):
         (result,) = work.teach(note(text)).results
-        kept = work.get(result.id)
-        assert kept is not None
-        assert kept.index.title == title
+        assert sure(work.get(result.id)).index.title == title
 
 
 def test_a_vector_that_came_along_is_used(work: Workplace) -> None:

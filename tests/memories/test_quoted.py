@@ -19,6 +19,7 @@ from hummock.memories.quoted import MOST_SOURCE_CHARACTERS, Quoted, Sources, pas
 from hummock.memories.sessions import Sessions
 from hummock.text.tokens import EstimatedTokens
 from tests.memories.commands import creation, turn
+from tests.sure import sure
 from tests.workplace import Workplace, note
 
 FACTS = (
@@ -71,9 +72,7 @@ def test_turns_that_quote_memories_store_no_answer(talk: Talk) -> None:
 
 
 def stored(talk: Talk) -> int:
-    project = talk.place.store.project("p")
-    assert project is not None
-    return sum(project.kinds.values())
+    return sum(sure(talk.place.store.project("p")).kinds.values())
 
 
 def test_an_answer_that_adds_something_is_stored_whole(talk: Talk) -> None:
@@ -81,8 +80,7 @@ def test_an_answer_that_adds_something_is_stored_whole(talk: Talk) -> None:
     answer = f"{FACTS[0]} 它的价格是九枚贝币。"
     learned = talk.turn(answer, "fact-0")
     assert learned.assistant.status is LearnStatus.CREATED
-    memory = talk.place.get(learned.assistant.memory_id)
-    assert memory is not None
+    memory = sure(talk.place.get(learned.assistant.memory_id))
     assert memory.payload is not None
     assert memory.payload.content == answer
 

@@ -20,6 +20,7 @@ from tests.ports.asking import ask, ids, put
 from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, unit_vector, write_request
+from tests.sure import sure
 
 ALL = Filter()
 
@@ -30,9 +31,7 @@ def standing(store: Store, memory_id: str, project: str = "p", /, **fields: obje
 
 
 def known(store: Store, memory_id: str, **fields: object) -> Standing:
-    found = standing(store, memory_id, "p", **fields)
-    assert found is not None
-    return found
+    return sure(standing(store, memory_id, "p", **fields))
 
 
 def many(store: Store) -> None:
@@ -222,11 +221,9 @@ def test_among_many_memories_the_same_are_left_out_while_they_are_indexed_anew(s
 def test_it_is_told_why_it_is_no_candidate(store: Store) -> None:
     """1.1-17."""
     put(store, "p", OLD, NEW, OTHER)
-    standing = at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "old")
-    assert standing is not None
+    standing = sure(at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "old"))
     assert (standing.superseded_by, standing.failed) == (("new",), ())
-    other = at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "other")
-    assert other is not None
+    other = sure(at(store, "p").standing(GroupQuery(name="main", filter=Filter(), terms=("tide",)), "other"))
     assert (other.superseded_by, other.searched) == ((), 2)
 
 

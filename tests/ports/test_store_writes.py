@@ -19,6 +19,7 @@ from tests.ports.asking import ask, ids, put
 from tests.snapshots import at
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, domain, embedding, fragment, put_request, record, write_request
+from tests.sure import sure
 
 HOUR = 3600.0
 
@@ -47,9 +48,7 @@ def test_what_was_put_comes_back_whole(store: Store, entry: Entry) -> None:
 def test_the_index_view_has_no_payload(store: Store) -> None:
     """S2-04."""
     put(store, "p", Entry(id="a"))
-    memory = get(store, "a", full=False)
-    assert memory is not None
-    assert memory.payload is None
+    assert sure(get(store, "a", full=False)).payload is None
 
 
 def test_an_acknowledged_write_is_found_by_the_next_read(store: Store) -> None:
@@ -137,8 +136,7 @@ def test_seq_counts_accepted_writes_and_content_seq_those_that_changed_something
     third = store.write("p", write_request(lambda unit: unit.set_info(info))).result(timeout=30)
     same = store.write("p", write_request(lambda unit: unit.set_info(info))).result(timeout=30)
     assert [written.seq for written in (first, second, third, same)] == [1, 2, 3, 4]
-    project = store.project("p")
-    assert project is not None
+    project = sure(store.project("p"))
     assert (project.seq, project.content_seq, project.info) == (4, 2, info)
     gathered = at(store, "p", 4).search([])
     assert (gathered.seq, gathered.content_seq) == (4, 2)
@@ -160,8 +158,7 @@ def test_a_repeated_request_has_one_effect_and_the_first_reply(store: Store) -> 
     first = store.write("p", request).result(timeout=30)
     put(store, "p", Entry(id="between"))
     assert store.write("p", request).result(timeout=30) == replace(first, is_repeat=True)
-    project = store.project("p")
-    assert project is not None
+    project = sure(store.project("p"))
     assert (project.seq, project.memory_count) == (2, 2)
 
 
@@ -170,9 +167,7 @@ def test_one_request_sent_a_hundred_times_at_once_has_one_effect(store: Store) -
     with ThreadPoolExecutor(8) as threads:
         futures = list(threads.map(lambda _: store.write("p", request), range(100)))
     assert {future.result(timeout=30).seq for future in futures} == {1}
-    project = store.project("p")
-    assert project is not None
-    assert project.seq == 1
+    assert sure(store.project("p")).seq == 1
 
 
 def test_what_a_request_was_answered_is_read_without_a_write(store: Store, clock: FakeClock) -> None:
@@ -223,9 +218,7 @@ def test_kinds_are_counted(store: Store) -> None:
     put(store, "p", Entry(id="a"), Entry(id="b"), domain("d", ("还款",)))
     put(store, "p", Entry(id="a", kind=MemoryKind.ENTRY))
     store.write("p", delete_request(["d"])).result(timeout=30)
-    project = store.project("p")
-    assert project is not None
-    assert project.kinds == {MemoryKind.NOTE: 1, MemoryKind.ENTRY: 1}
+    assert sure(store.project("p")).kinds == {MemoryKind.NOTE: 1, MemoryKind.ENTRY: 1}
 
 
 def test_very_long_names_are_kept_apart(store: Store) -> None:

@@ -28,6 +28,7 @@ from tests.ports.asking import put
 from tests.postgresql.leases import await_that, renew, run_out, two_workplaces
 from tests.store.opening import EAGER, Blocker, opened_shared
 from tests.strategies import Entry, write_request
+from tests.sure import sure
 from tests.workplace import Workplace, note
 
 pytestmark = pytest.mark.long
@@ -43,9 +44,7 @@ def two(database: str) -> Iterator[Two]:
 
 def taken(work: Workplace, kind: Work = Work.EMBED, project: str = "p") -> Claim:
     """A claim that is to be had."""
-    claim = work.store.claims.take(kind, project)
-    assert claim is not None
-    return claim
+    return sure(work.store.claims.take(kind, project))
 
 
 def unreachable(*_: object) -> NoReturn:
@@ -61,9 +60,7 @@ def deferred(work: Workplace, project: str, *ids: str) -> None:
 
 
 def pending(work: Workplace, project: str = "p") -> int:
-    found = work.store.project(project)
-    assert found is not None
-    return found.pending_count
+    return sure(work.store.project(project)).pending_count
 
 
 def test_one_service_has_a_claim_until_it_lets_it_go(two: Two) -> None:

@@ -15,6 +15,7 @@ from hummock.recall.evidence import LATIN, Unanswered, nothing_known, unheld_nam
 from hummock.recall.fuse import Fused
 from hummock.recall.query_features import CorrectedWord, QueryFeatures
 from tests.recall.candidates import PLAIN, Row, candidates, features, plan, ranked
+from tests.sure import sure
 
 ASKED = "where are terms kept"
 QUERY = features(asked=(1, 2), terms=("where", "terms"))
@@ -38,8 +39,7 @@ def answered(groups: list[Fused], query: QueryFeatures, text: str) -> Unanswered
 
 
 def test_what_is_far_from_all_is_not_known_and_what_is_near_one_may_be() -> None:
-    found = finding(FAR)
-    assert found is not None
+    found = sure(finding(FAR))
     assert (found.group, found.row) == (0, 0)
     assert 0.5 < found.confidence <= 1
     assert "0.12" in found.reason
@@ -48,15 +48,13 @@ def test_what_is_far_from_all_is_not_known_and_what_is_near_one_may_be() -> None
 
 def test_the_nearest_of_all_groups_is_named() -> None:
     groups = [group(FAR), group([Row(id="c", cosine=0.05, tokens=(8,)), Row(id="d", cosine=0.15, tokens=(8,))])]
-    found = answered(groups, QUERY, ASKED)
-    assert found is not None
+    found = sure(answered(groups, QUERY, ASKED))
     assert (found.group, found.row) == (1, 1)
 
 
 def test_without_groups_nothing_is_said_and_without_memories_all_is_unknown() -> None:
     assert answered([], QUERY, ASKED) is None
-    found = finding([])
-    assert found is not None
+    found = sure(finding([]))
     assert (found.confidence, found.row) == (1.0, -1)
 
 
@@ -81,9 +79,7 @@ def test_it_is_not_said_where_it_cannot_be_told(
 def test_an_echo_of_the_query_is_no_answer() -> None:
     echo = Row(id="echo", cosine=1.0, text_hash=77, tokens=(1, 2), origin=3)  # type: ignore[arg-type] # USER_INPUT
     query = replace(QUERY, echoes=lambda: frozenset({77}))
-    found = finding([echo, *FAR], query)
-    assert found is not None
-    assert found.row == 1
+    assert sure(finding([echo, *FAR], query)).row == 1
 
 
 @given(st.lists(st.floats(-0.25, 1.0, width=32), min_size=1, max_size=6), st.floats(0.0, 0.5, width=32))

@@ -12,6 +12,7 @@ from hummock.recall.remedy import MAX_CANDIDATES, MAX_EXCLUDED, MAX_NAMES, chang
 from hummock.recall.sentences import sentence
 from hummock.text.normalise import is_han
 from tests.strategies import Entry
+from tests.sure import sure
 
 QUERY = RecallQuery(project="p", text="harbour")
 MEMORY = Entry(id="m", create_time=100.5).memory()
@@ -28,9 +29,7 @@ def behind(place: int, relevance_rank: int, group: str = "main", pool: int = 300
 
 
 def remedy(query: RecallQuery, verdict: Verdict, memory: Memory = MEMORY) -> dict[str, str]:
-    changed = remedied(query, verdict, memory)
-    assert changed is not None
-    return {change.field: change.value for change in changes(query, changed)}
+    return {change.field: change.value for change in changes(query, sure(remedied(query, verdict, memory)))}
 
 
 def test_a_rank_outside_the_pool_makes_it_as_large() -> None:
@@ -97,8 +96,7 @@ def test_more_copies_than_can_be_excluded_have_no_remedy() -> None:
 
 def test_the_longest_query_stays_as_long() -> None:
     longest = replace(QUERY, text="x" * MAX_QUERY_CHARACTERS)
-    changed = remedied(longest, Verdict(stage=LossStage.ECHO), MEMORY)
-    assert changed is not None
+    changed = sure(remedied(longest, Verdict(stage=LossStage.ECHO), MEMORY))
     assert changed.text == "x" * (MAX_QUERY_CHARACTERS - 1) + ","
 
 

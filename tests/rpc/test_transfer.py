@@ -18,6 +18,7 @@ from tests.failures import field_of
 from tests.rpc.port import Port, memory, port
 from tests.snapshots import at
 from tests.strategies import SPACE, write_request
+from tests.sure import sure
 from tests.workplace import note
 
 _ALL = core.Filter()
@@ -276,8 +277,7 @@ def test_without_a_time_of_change_what_is_there_stays_as_it_is(here: Port) -> No
     here.work.clock.move(60)
     assert here.take("p", [memory("one")]).unchanged_count == 1
     assert here.take("p", [memory("two")]).updated_count == 1
-    kept = here.work.get("a")
-    assert kept is not None
+    kept = sure(here.work.get("a"))
     assert (kept.update_time, kept.create_time) == (here.work.clock.now(), here.work.clock.now() - 60)
 
 
@@ -286,8 +286,7 @@ def test_the_header_sets_what_prompts_say_of_the_project(here: Port) -> None:
         version=2, tech_stack=["MySQL"], path="/srv/loan", path_origin=memory_pb2.ORIGIN_INDEXER
     )
     here.take("p", [transfer_pb2.TransferRecord(header=header)])
-    project = here.work.store.project("p")
-    assert project is not None
+    project = sure(here.work.store.project("p"))
     assert project.info == ProjectInfo(tech_stack=("MySQL",), path="/srv/loan", path_origin=core.Origin.INDEXER)
 
 
@@ -354,8 +353,7 @@ def test_a_conversation_that_moves_while_the_project_is_exported_goes_out_once(h
 
     def turn(unit: UnitOfWork) -> None:
         for name in ("b", "c"):
-            session = unit.sessions.get(name)
-            assert session is not None
+            session = sure(unit.sessions.get(name))
             unit.sessions.change(replace(session, is_archived=not session.is_archived))
 
     here.work.store.write("p", write_request(turn)).result(30)

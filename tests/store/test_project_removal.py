@@ -22,6 +22,7 @@ from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import Blocker, opened
 from tests.strategies import Entry, embedding, learned_request, put_request, write_request
+from tests.sure import sure
 
 FIRST = "5f0c0f5e-0000-4000-8000-000000000001"
 
@@ -34,8 +35,7 @@ def talk(unit: UnitOfWork) -> None:
     """A session with messages, and a turn that was observed."""
     unit.sessions.create(Session(id="s", title="", create_time=1.0, update_time=1.0))
     for number in range(5):
-        session = unit.sessions.get("s")
-        assert session is not None
+        session = sure(unit.sessions.get("s"))
         said = SessionMessage(id=f"m{number}", role=PromptRole.USER, content="tide", raw="", send_time=1.0)
         unit.sessions.append(session, said)
     record(unit.learning, TurnObserved(scope="s", turn=1, user_text="tide", assistant_hash=b"", used_ids=("a",)))
@@ -131,14 +131,12 @@ def test_a_project_of_its_name_is_another_one(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         fill(store)
         assert ids(ask(store, terms=["harbour"])) == {"a"}
-        old = store.project("p")
-        assert old is not None
+        old = sure(store.project("p"))
         old_docs = {int(doc) for doc in ask(store, terms=["tide"]).rows["doc"]}
         store.remove_project("p", removal()).result(30)
         seq = put(store, "p", Entry(id="new", words=("harbour",)))
         assert ids(ask(store, terms=["tide", "harbour", "core"])) == {"new"}
-        new = store.project("p")
-        assert new is not None
+        new = sure(store.project("p"))
         assert new.seq == seq > old.seq
         assert new.content_seq > old.content_seq
         assert new.memory_count == 1

@@ -33,6 +33,7 @@ from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request, embedded_request, entries, learned_request
+from tests.sure import sure
 
 pytestmark = pytest.mark.long
 
@@ -94,9 +95,7 @@ def file_of(directory: Path) -> Path:
 def record_of(directory: Path) -> SavedView:
     """The database's record of the one saved view."""
     with saving(directory) as store:
-        record = saved_views_of(store)._record(1)
-        assert record is not None
-        return record
+        return sure(saved_views_of(store)._record(1))
 
 
 def saved_views_of(store: WritableStore) -> SavedViewFiles:
@@ -166,8 +165,7 @@ def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, l
     with saving(tmp_path) as store:
         for number in range(5):
             put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
-        older = store._views.view("p")
-        assert older is not None
+        older = sure(store._views.view("p"))
         for number in range(5, 7):
             put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
         expected = answers(store)
@@ -447,7 +445,6 @@ def test_a_small_project_and_a_process_that_only_reads_save_none(tmp_path: Path)
     with opened(tmp_path, limits=replace(SAVING, saved_view_memories=3)) as store:
         put(store, "p", Entry(id="a"))
         put(store, "p", Entry(id="b"))
-        view = store._views.view("p")
-        assert view is not None
+        view = sure(store._views.view("p"))
         assert not SavedViewFiles(saved_views_of(store)._environment, SAVING, is_writer=False).takes(view)
     assert not (tmp_path / SAVED_VIEWS).exists()

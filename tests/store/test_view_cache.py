@@ -23,6 +23,7 @@ from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request, write_request
+from tests.sure import sure
 
 OTHER_SETTINGS = ProjectSettings(times=TimeSettings(zone="Asia/Shanghai"))
 
@@ -213,9 +214,7 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
         before = answers(store)
         go_on.set()
         rebuild(store)
-        view = store._views.view("p")
-        assert view is not None
-        assert view.postings.base == 6
+        assert sure(store._views.view("p")).postings.base == 6
         assert answers(store) == before
         assert set(before) == {"a", "b", "m1", "m2", "m3"}
 
@@ -396,14 +395,12 @@ def test_the_words_of_a_small_project_are_indexed_too(tmp_path: Path) -> None:
             put(store, "p", *(Entry(id=f"m{number}") for number in range(begin, end)))
             ask(store, seed=1)
             rebuild(store)
-            view = store._views.view("p")
-            assert view is not None
+            view = sure(store._views.view("p"))
             found.append((view.postings.base, view.postings.delta))
         assert found == [(0, 200), (300, 0), (300, 200), (600, 0)]
     with opened(tmp_path, limits=DEFAULT_LIMITS) as store:
         ask(store, seed=1)
-        view = store._views.view("p")
-        assert view is not None
+        view = sure(store._views.view("p"))
         assert (view.postings.base, view.postings.delta) == (600, 0)
 
 

@@ -12,6 +12,7 @@ from hummock.text import event_reference
 from hummock.text.event_reference import parse_event_reference
 from hummock.text.normalise import nfkc, simplified
 from hummock.text.question import Question, hints_of
+from tests.sure import sure
 
 DAY = date(2025, 2, 26)
 HAPPENED_S = datetime(2025, 2, 26, 13, tzinfo=UTC).timestamp()
@@ -40,11 +41,9 @@ TOLD = [
 @pytest.mark.parametrize(("text", "event", "first", "last"), TOLD, ids=[row[0] for row in TOLD])
 def test_an_event_and_the_days_beside_it(text: str, event: str, first: str, last: str) -> None:
     """S4-31: times of questions."""
-    told = parse_event_reference(Question(text))
-    assert told is not None
+    told = sure(parse_event_reference(Question(text)))
     assert told.event == event
-    interval = told.interval(HAPPENED_S)
-    assert interval is not None
+    interval = sure(told.interval(HAPPENED_S))
     assert interval.phrase in text
     days = [datetime.fromtimestamp(moment, UTC) for moment in (interval.start, interval.end)]
     assert [str(days[0].date()), str((days[1] - timedelta(days=1)).date())] == [first, last]
@@ -67,8 +66,7 @@ def test_of_others_no_event_is_told(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["搬家前0天做了什么", "搬家前00个月", "搬家后99年", "the 99 years following the move"])
 def test_no_days_at_all_and_what_lies_beyond_the_calendar_are_no_time(text: str) -> None:
-    told = parse_event_reference(Question(text))
-    assert told is not None
+    told = sure(parse_event_reference(Question(text)))
     moments = [HAPPENED_S] if "0" in text else [datetime(9990, 1, 1, tzinfo=UTC).timestamp(), 1e300]
     assert [told.interval(moment) for moment in moments] == [None] * len(moments)
 

@@ -10,6 +10,7 @@ from hummock.text import glossary
 from hummock.text.glossary import Gloss, GlossaryDamaged, gloss, read_glossary
 from hummock.text.inverse_glossary import inverse_gloss, inverse_of
 from hummock.text.question import Question
+from tests.sure import sure
 
 SMALL = read_glossary(
     "# small.v1\n缓存\t900\tcache:0.9\n失效\t300\texpire:0.6\tinvalidate:0.15\n穿透\t20\tpenetration:0.8\n"
@@ -52,8 +53,7 @@ def test_coverage_is_the_share_of_what_says_something() -> None:
 
 
 def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
-    found = gloss(Question("失效"), SMALL)
-    assert found is not None
+    found = sure(gloss(Question("失效"), SMALL))
     (concept,) = found.concepts
     assert (concept.source, concept.words) == ("失效", ("expire", "invalidate"))
     assert concept.stems == ("expir", "invalid")
@@ -105,22 +105,18 @@ INVERSE = inverse_of(
 
 def test_words_are_found_in_every_form_and_phrases_before_words() -> None:
     for text, expected in (("Where are caches?", "缓存"), ("the circuit breaker of a circuit", "熔断器 电路")):
-        found = inverse_gloss(Question(text), INVERSE)
-        assert found is not None
-        assert found.text == expected
+        assert sure(inverse_gloss(Question(text), INVERSE)).text == expected
 
 
 def test_of_several_terms_the_likeliest_comes_first_and_all_are_looked_for() -> None:
-    found = inverse_gloss(Question("expired"), INVERSE)
-    assert found is not None
+    found = sure(inverse_gloss(Question("expired"), INVERSE))
     (concept,) = found.concepts
     assert (concept.source, concept.words) == ("expired", ("失效", "过期"))
     assert (concept.stems, concept.weights) == (("失效", "过期"), (1.0, 0.5))
 
 
 def test_the_pairs_of_a_long_term_share_its_weight() -> None:
-    found = inverse_gloss(Question("circuit breaker"), INVERSE)
-    assert found is not None
+    found = sure(inverse_gloss(Question("circuit breaker"), INVERSE))
     assert (found.concepts[0].stems, found.concepts[0].weights) == (("熔断", "断器"), (0.5, 0.5))
 
 
@@ -129,6 +125,5 @@ def test_question_words_and_terms_of_one_character_say_nothing() -> None:
 
 
 def test_coverage_is_the_share_of_the_words_that_say_something() -> None:
-    found = inverse_gloss(Question("the cache of harbours"), INVERSE)
-    assert found is not None
+    found = sure(inverse_gloss(Question("the cache of harbours"), INVERSE))
     assert (found.coverage, found.is_chinese) == (0.5, True)

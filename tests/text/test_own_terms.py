@@ -7,14 +7,14 @@ import pytest
 from hummock.text.glossary import gloss, glossary
 from hummock.text.inverse_glossary import MAX_TERMS, NO_OWN_TERMS, inverse_gloss, own_terms
 from hummock.text.question import Question
+from tests.sure import sure
 
 LEDGER = ("Ledgerline", "账脉", "ledger line")
 
 
 def test_a_term_is_glossed_by_the_names_beside_it_and_what_it_consists_of_is_not() -> None:
     """S0-10."""
-    said = own_terms([LEDGER]).gloss("账脉的校验在哪里")
-    assert said is not None
+    said = sure(own_terms([LEDGER]).gloss("账脉的校验在哪里"))
     first, second = said.concepts
     assert (first.source, first.words) == ("账脉", ("Ledgerline", "ledger line"))
     assert second.source == "校验"
@@ -24,18 +24,15 @@ def test_a_term_is_glossed_by_the_names_beside_it_and_what_it_consists_of_is_not
 
 def test_the_projects_words_come_before_those_of_the_glossary() -> None:
     known = glossary().words["还款"]
-    said = own_terms([("Amortizer", "还款")]).gloss("还款")
-    assert said is not None
+    said = sure(own_terms([("Amortizer", "还款")]).gloss("还款"))
     assert said.concepts[0].words == ("Amortizer", *(word for word, _ in known))[:3]
-    same = own_terms([(known[0][0].title(), "还款")]).gloss("还款")
-    assert same is not None
+    same = sure(own_terms([(known[0][0].title(), "还款")]).gloss("还款"))
     assert [word.casefold() for word in same.concepts[0].words].count(known[0][0]) == 1
 
 
 def test_the_reverse_is_glossed_too_and_longest_first() -> None:
     terms = own_terms([LEDGER, ("repayment plan", "分期簿")])
-    said = terms.inverse_gloss("where is the Ledgerline of a repayment plan")
-    assert said is not None
+    said = sure(terms.inverse_gloss("where is the Ledgerline of a repayment plan"))
     assert [(each.source, each.words[0]) for each in said.concepts] == [
         ("Ledgerline", "账脉"),
         ("repayment plan", "分期簿"),
