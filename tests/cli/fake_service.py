@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from google.protobuf.json_format import ParseDict
@@ -25,6 +25,8 @@ from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_client.v1 import project_service_pb2_grpc as project_grpc
 from hummock_client.v1 import session_service_pb2 as session_pb
 from hummock_client.v1 import session_service_pb2_grpc as session_grpc
+
+Request = TypeVar("Request", bound=Message)
 
 NOTE = {
     "id": "世界.图鉴.物品.潮汐木芯",
@@ -187,6 +189,16 @@ class FakeService:
     tokens: list[str | bytes | None] = field(default_factory=list)
     refusal: tuple[grpc.StatusCode, str] | None = None
     watch_ends_with: tuple[grpc.StatusCode, str] | None = None
+
+    def request(self, kind: type[Request], number: int = 0) -> Request:
+        """The request of this number, which must be of this kind."""
+        asked = self.asked[number]
+        assert isinstance(asked, kind)
+        return asked
+
+    def requests(self, kind: type[Request]) -> list[Request]:
+        """All requests of a kind, in order."""
+        return [asked for asked in self.asked if isinstance(asked, kind)]
 
     def answer(self, reply: Message, canned: dict[str, Any]) -> Callable[[Any, Message, grpc.ServicerContext], Any]:
         """A servicer's method that keeps the request and gives the canned reply."""

@@ -19,8 +19,7 @@ def test_feedback_sends_each_verdict_and_names_what_is_not_there(run: Run, fake:
     assert result.exit_code == 0, result.stderr
     assert result.stdout == "kept 2 verdicts\n"
     assert "the project has no memory gone" in result.stderr
-    (request,) = fake.asked
-    assert isinstance(request, pb.FeedbackRequest)
+    request = fake.request(pb.FeedbackRequest)
     assert [(one.memory_id, one.judgement) for one in request.verdicts] == [
         ("m1", pb.JUDGEMENT_HELPFUL),
         ("m2", pb.JUDGEMENT_HELPFUL),

@@ -12,17 +12,13 @@ from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
 
-def forgets(fake: FakeService) -> list[pb.ForgetRequest]:
-    return [request for request in fake.asked if isinstance(request, pb.ForgetRequest)]
-
-
 def test_it_counts_asks_and_forgets(run: Run, fake: FakeService) -> None:
     done = run("forget", "--contains", "港口", "--session", "s", "--path", "a.py", "--speaker", "bot", stdin=b"y\n")
     assert done.exit_code == 0, done.output
     assert "Forget 3 memories" in done.stderr
     assert "forgotten: 3 memories" in done.stdout
     assert "hummock remove bytes" in done.stderr
-    counted, forgotten = forgets(fake)
+    counted, forgotten = fake.requests(pb.ForgetRequest)
     assert (counted.dry_run, forgotten.dry_run) == (True, False)
     assert (forgotten.contains, list(forgotten.filter.paths), forgotten.with_sessions) == ("港口", ["a.py"], True)
     assert list(forgotten.filter.speakers) == ["bot"]
@@ -31,24 +27,20 @@ def test_it_counts_asks_and_forgets(run: Run, fake: FakeService) -> None:
 
 def test_without_a_yes_nothing_is_forgotten(run: Run, fake: FakeService) -> None:
     refused = run("forget", "a", stdin=b"n\n")
-    assert (refused.exit_code, [one.dry_run for one in forgets(fake)]) == (1, [True])
+    assert (refused.exit_code, [one.dry_run for one in fake.requests(pb.ForgetRequest)]) == (1, [True])
 
 
 def test_a_dry_run_only_counts(run: Run, fake: FakeService) -> None:
     done = run("forget", "a", "--dry-run")
     assert "would be forgotten: 3 memories" in done.stdout
-    assert [one.dry_run for one in forgets(fake)] == [True]
+    assert [one.dry_run for one in fake.requests(pb.ForgetRequest)] == [True]
 
 
 @pytest.mark.long
 def test_yes_asks_nothing_and_json_is_the_receipt(run: Run, fake: FakeService) -> None:
     done = run("forget", "a", "--yes", "--json")
     assert json.loads(done.stdout)["memoryCount"] == 3
-    assert [list(one.ids) for one in forgets(fake)] == [["a"]]
-
-
-def deletions(fake: FakeService) -> list[project_pb.DeleteProjectRequest]:
-    return [request for request in fake.asked if isinstance(request, project_pb.DeleteProjectRequest)]
+    assert [list(one.ids) for one in fake.requests(pb.ForgetRequest)] == [["a"]]
 
 
 @pytest.mark.long
@@ -57,10 +49,10 @@ def test_a_whole_project_is_forgotten_with_a_receipt_once_somebody_says_so(run: 
     assert done.exit_code == 0, done.output
     assert "Forget loan with its" in done.stderr
     assert "digest" in done.stdout
-    assert [one.project for one in deletions(fake)] == ["loan"]
+    assert [one.project for one in fake.requests(project_pb.DeleteProjectRequest)] == ["loan"]
     assert run("forget", "-p", "loan", "--all", stdin=b"n\n").exit_code == 1
     assert "would be forgotten: loan" in run("forget", "-p", "loan", "--all", "--dry-run").stdout
-    assert len(deletions(fake)) == 1
+    assert len(fake.requests(project_pb.DeleteProjectRequest)) == 1
 
 
 @pytest.mark.parametrize(
@@ -71,7 +63,7 @@ def test_a_whole_project_is_named_and_goes_without_conditions(
 ) -> None:
     """The environment may name another project than who types thinks of."""
     assert run("forget", *arguments, "--yes").exit_code == 2
-    assert deletions(fake) == []
+    assert fake.requests(project_pb.DeleteProjectRequest) == []
 
 
 @pytest.mark.long

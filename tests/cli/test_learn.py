@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as pb
-from hummock_client.v1 import memory_pb2, memory_service_pb2
 from tests.cli.conftest import Run
 from tests.cli.fake_service import FakeService
 
@@ -19,41 +18,14 @@ def streamed(fake: FakeService) -> list[str]:
     return [memory.id for request in requests for memory in request.learn.memories]
 
 
-def test_each_text_becomes_a_note_with_what_was_given(run: Run, fake: FakeService) -> None:
-    result = run("learn", "第一句", "second", "--title", "t", "--tag", "x", "--origin", "summary")
-    assert result.stdout == "created m9\n"
-    request = fake.asked[0]
-    assert isinstance(request, pb.LearnRequest)
-    assert request.project == "还款"
-    assert request.request_id
-    assert [memory.content for memory in request.memories] == ["第一句", "second"]
-    first = request.memories[0]
-    assert (first.kind, first.origin) == (memory_pb2.MEMORY_KIND_NOTE, memory_pb2.ORIGIN_SUMMARY)
-    assert (first.title, list(first.tags)) == ("t", ["x"])
-
-
-def test_what_is_learnt_may_be_pinned(run: Run, fake: FakeService) -> None:
-    run("learn", "I am allergic to peanuts", "--pin")
-    request = fake.asked[0]
-    assert isinstance(request, pb.LearnRequest)
-    assert request.memories[0].pinned
-    assert run("learn", "--file", "-", "--pin").exit_code == 2
+def test_what_is_learnt_is_named(run: Run) -> None:
+    assert run("learn", "第一句").stdout == "created m9\n"
 
 
 @pytest.mark.long
-def test_an_entry_is_learnt_by_its_kind_and_other_kinds_are_refused(run: Run, fake: FakeService) -> None:
-    run("learn", "x", "--kind", "entry")
-    request = fake.asked[0]
-    assert isinstance(request, pb.LearnRequest)
-    assert request.memories[0].kind == memory_pb2.MEMORY_KIND_ENTRY
-    assert run("learn", "x", "--kind", "code_fragment").exit_code == 2
-
-
-@pytest.mark.long
-def test_text_and_file_exclude_each_other(run: Run) -> None:
-    assert run("learn").exit_code == 2
-    assert run("learn", "x", "--file", "-").exit_code == 2
-    assert run("learn", "--file", "-", "--tag", "x").exit_code == 2
+@pytest.mark.parametrize("line", ["", "x --file -", "--file - --tag x", "--file - --pin", "x --kind code_fragment"])
+def test_what_does_not_go_together_is_a_usage_error(run: Run, line: str) -> None:
+    assert run("learn", *line.split()).exit_code == 2
 
 
 def test_lines_of_stdin_are_learnt_in_order(run: Run, fake: FakeService) -> None:
@@ -98,14 +70,7 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeSe
 
 
 @pytest.mark.long
-def test_metadata_is_given_by_name_and_value(run: Run, fake: FakeService) -> None:
-    assert run("learn", "the tide", "--meta", "env=prod", "--meta", "url=http://a/?b=c").exit_code == 0
-    (asked,) = [one for one in fake.asked if isinstance(one, pb.LearnRequest)]
-    assert dict(asked.memories[0].metadata) == {"env": "prod", "url": "http://a/?b=c"}
-    assert run("memories", "ls", "--meta", "env=prod").exit_code == 0
-    listed = fake.asked[-1]
-    assert isinstance(listed, memory_service_pb2.ListMemoriesRequest)
-    assert dict(listed.filter.metadata) == {"env": "prod"}
+def test_metadata_that_is_no_name_and_value_is_refused(run: Run) -> None:
     for wrong in ("env", "=prod"):
         result = run("learn", "the tide", "--meta", wrong)
         assert result.exit_code == 2

@@ -20,16 +20,12 @@ def test_sessions_are_listed_with_their_titles(run: Run) -> None:
     assert "--page t1" in result.stderr
 
 
-def test_archived_sessions_are_listed_apart(run: Run, fake: FakeService) -> None:
+def test_archived_sessions_are_listed_apart(run: Run) -> None:
     """S4-07."""
-    result = run("sessions", "ls", "--archived")
-    assert "no archived sessions" in result.stderr
-    request = fake.asked[0]
-    assert isinstance(request, pb.ListSessionsRequest)
-    assert request.archived
+    assert "no archived sessions" in run("sessions", "ls", "--archived").stderr
 
 
-def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey(run: Run, fake: FakeService) -> None:
+def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey(run: Run) -> None:
     """S4-13."""
     result = run("sessions", "show", "会话-1", "--limit", "2")
     assert result.stdout.splitlines() == [
@@ -40,9 +36,6 @@ def test_messages_are_shown_with_who_said_them_and_nothing_a_terminal_would_obey
         "    The tenth.",
     ]
     assert "--page t2" in result.stderr
-    request = fake.asked[0]
-    assert isinstance(request, pb.ListMessagesRequest)
-    assert (request.session_id, request.page_size) == ("会话-1", 2)
 
 
 def test_without_an_id_the_active_session_is_shown(run: Run, fake: FakeService) -> None:
@@ -54,14 +47,11 @@ def test_without_an_id_the_active_session_is_shown(run: Run, fake: FakeService) 
     assert (listed.page_size, shown.session_id) == (1, "会话-1")
 
 
-def test_a_watch_prints_messages_as_they_come(run: Run, fake: FakeService) -> None:
+def test_a_watch_prints_messages_as_they_come(run: Run) -> None:
     """S4-12."""
     result = run("sessions", "watch", "会话-1", "--after", "0")
     assert result.exit_code == 0
     assert "    The tenth." in result.stdout.splitlines()
-    request = fake.asked[0]
-    assert isinstance(request, pb.WatchMessagesRequest)
-    assert (request.session_id, request.after_position, request.HasField("newest")) == ("会话-1", 0, False)
 
 
 def test_a_watch_prints_a_line_of_json_for_each_message(run: Run) -> None:
