@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +14,9 @@ import pytest
 from hummock_client import AsyncClient, Certificate, Client, HummockCallError
 from hummock_client.access import open_channel, resolve_access
 from hummock_client.errors import describe
-from hummock_client.streaming import Batch
 from hummock_client.v1 import admin_service_pb2 as admin_pb
 from hummock_client.v1 import memory_service_pb2 as memories_pb
+from tests.client.conftest import MakeClient
 from tests.conformance.certificates import Authority
 
 SECRET = "s3cret-token"
@@ -64,24 +63,10 @@ def every_shape(client: Client) -> None:
     client.wait_until_ready()
 
 
-async def every_shape_async(target: str, token: str) -> None:
-    async def nothing() -> AsyncIterator[Batch]:
-        for batch in list[Batch]():
-            yield batch
-
-    async with AsyncClient(target, token=token) as client:
-        await client.status()
-        _ = [each async for each in client.stream(memories_pb.WatchMemoriesRequest(project="p"))]
-        _ = [each async for each in client.learn_stream(nothing())]
-        await client.wait_until_ready()
-
-
-def test_the_token_goes_with_every_call_to_this_machine() -> None:
-    with porch() as (heard, port):
-        with Client(f"127.0.0.1:{port}", token=SECRET) as client:
-            every_shape(client)
-        asyncio.run(every_shape_async(f"127.0.0.1:{port}", SECRET))
-    assert heard.heard == [f"Bearer {SECRET}"] * 8
+def test_the_token_goes_with_every_call_to_this_machine(make_client: MakeClient) -> None:
+    with porch() as (heard, port), make_client(f"127.0.0.1:{port}", token=SECRET) as client:
+        every_shape(client)
+    assert heard.heard == [f"Bearer {SECRET}"] * 4
 
 
 def test_the_environment_names_the_token_and_an_empty_one_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

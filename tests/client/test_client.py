@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing
 from typing import Any
 
 import grpc
@@ -19,15 +17,16 @@ from msgspec.structs import replace
 from hummock.core.errors import MemoryNotFound, Overloaded, Unavailable
 from hummock.core.memory import EventPage, Filter, LearnCommand, Learned, MemoryEvent, MemoryEventType
 from hummock.core.recall import IntentMode, KeywordMode, Preset, Recalled, RecallQuery
-from hummock.core.render import Rendered, RenderQuery, Searched, SearchQuery
+from hummock.core.render import Searched, SearchQuery
 from hummock.ports.store import Page
-from hummock_client import AsyncClient, Client, Deadlines, HummockCallError, note, vector
+from hummock_client import Client, Deadlines, HummockCallError, note, vector
 from hummock_client.requests import RecallOptions
 from hummock_client.v1 import admin_service_pb2 as admin_pb
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2
+from tests.client.conftest import Answers, MakeClient
 from tests.rpc import samples
-from tests.rpc.edge import LOOPBACK, FixedGarden, FixedProjects, edge_on_a_thread, use_cases
+from tests.rpc.edge import LOOPBACK, FixedGarden, FixedProjects, Noted, edge_on_a_thread, use_cases
 
 
 def one_page_each(count: int) -> Callable[[int, int], Page]:
@@ -40,33 +39,21 @@ def one_page_each(count: int) -> Callable[[int, int], Page]:
     return page
 
 
-def answers(chosen: Any, ask: Callable[[Client], Any]) -> Any:
-    """Result of a client's call to a server with these use cases."""
-    with edge_on_a_thread(chosen) as address, Client(address) as client:
-        return ask(client)
+def failure(answers: Answers, chosen: Any, ask: Callable[[Client], Any]) -> HummockCallError:
+    with pytest.raises(HummockCallError) as caught:
+        answers(chosen, ask)
+    return caught.value
 
 
-def failure(chosen: Any, ask: Callable[[Client], Any]) -> HummockCallError:
-    with edge_on_a_thread(chosen) as address, Client(address) as client:
-        with pytest.raises(HummockCallError) as caught:
-            ask(client)
-        return caught.value
-
-
-def test_a_recall_carries_its_options_and_returns_the_reply() -> None:
-    asked: list[RecallQuery] = []
-
-    def recall(query: RecallQuery) -> Recalled:
-        asked.append(query)
-        return samples.recalled(query)
-
+def test_a_recall_carries_its_options_and_returns_the_reply(answers: Answers) -> None:
+    recall = Noted(samples.recalled)
     reply = answers(
         use_cases(recall=recall),
         lambda client: client.recall(
             "loan", "增加先本后息的还款方式", preset=recall_pb2.PRESET_CHAT, top_k=3, query_vector=vector([3, 4], "e")
         ),
     )
-    (query,) = asked
+    (query,) = recall.asked
     assert (query.project, query.text, query.preset, query.top_k) == ("loan", "增加先本后息的还款方式", Preset.CHAT, 3)
     assert query.vector is not None
     assert (query.vector.values.tolist(), reply.hits[0].memory.id) == (pytest.approx([0.6, 0.8]), samples.MEMORY.id)
@@ -77,57 +64,34 @@ def test_every_field_of_a_recall_is_an_option() -> None:
     assert set(RecallOptions.__annotations__) == fields | set(recall_pb2.RecallTuning.DESCRIPTOR.fields_by_name)
 
 
-def test_both_clients_ask_for_neighbours_time_words_and_substrings() -> None:
-    asked: list[RecallQuery] = []
-
-    def recall(query: RecallQuery) -> Recalled:
-        asked.append(query)
-        return samples.recalled(query)
-
+def test_neighbours_time_words_and_substrings_are_asked_for(answers: Answers) -> None:
+    recall = Noted(samples.recalled)
     options: RecallOptions = {
         "time_words": False,
         "context_window": 2,
         "keyword_mode": recall_pb2.KEYWORD_MODE_SUBSTRING,
         "intent_mode": recall_pb2.INTENT_MODE_LEXICAL,
     }
-
-    async def also_async(address: str) -> None:
-        async with AsyncClient(address) as client:
-            await client.recall("loan", "上个月", **options)
-
-    with edge_on_a_thread(use_cases(recall=recall)) as address:
-        with Client(address) as client:
-            client.recall("loan", "上个月", **options)
-        asyncio.run(also_async(address))
-    first, second = asked
-    assert first == second
-    assert (first.time_words, first.context_window, first.keyword_mode) == (False, 2, KeywordMode.SUBSTRING)
-    assert first.intent_mode is IntentMode.LEXICAL
+    answers(use_cases(recall=recall), lambda client: client.recall("loan", "上个月", **options))
+    (query,) = recall.asked
+    assert (query.time_words, query.context_window, query.keyword_mode) == (False, 2, KeywordMode.SUBSTRING)
+    assert query.intent_mode is IntentMode.LEXICAL
 
 
 @pytest.mark.parametrize(
     ("source", "ids"), [("还款", ()), (["a", "b"], ("a", "b")), (recall_pb2.RecallRequest(query_text="还款"), ())]
 )
-def test_render_takes_a_text_a_recall_or_ids(source: Any, ids: tuple[str, ...]) -> None:
-    asked: list[RenderQuery] = []
-
-    def render(query: RenderQuery) -> Rendered:
-        asked.append(query)
-        return samples.rendered(query)
-
+def test_render_takes_a_text_a_recall_or_ids(answers: Answers, source: Any, ids: tuple[str, ...]) -> None:
+    render = Noted(samples.rendered)
     answers(use_cases(render=render), lambda client: client.render("loan", source, budget_tokens=99))
-    assert (asked[0].memory_ids, asked[0].budget_tokens) == (ids, 99)
+    assert (render.asked[0].memory_ids, render.asked[0].budget_tokens) == (ids, 99)
     if not ids:
-        assert asked[0].recall is not None
-        assert (asked[0].recall.project, asked[0].recall.text) == ("loan", "还款")
+        assert render.asked[0].recall is not None
+        assert (render.asked[0].recall.project, render.asked[0].recall.text) == ("loan", "还款")
 
 
-def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
-    asked: list[LearnCommand] = []
-
-    def learn(command: LearnCommand) -> Learned:
-        asked.append(command)
-        return samples.learned(command)
+def test_learn_makes_a_request_id_and_note_makes_the_memory(answers: Answers) -> None:
+    learn = Noted(samples.learned)
 
     def ask(client: Client) -> None:
         assert client.note("loan", "先还本金", tags=["#还款"]).seq == 8
@@ -136,14 +100,14 @@ def test_learn_makes_a_request_id_and_note_makes_the_memory() -> None:
         client.note("loan", "a", request_id="00000000-0000-4000-8000-00000000000B")
 
     answers(use_cases(learn=learn), ask)
-    assert [len(command.lessons) for command in asked] == [1, 2, 1, 1]
-    assert asked[0].lessons[0].draft.index.tags == ("还款",)
-    assert asked[0].request_id != asked[1].request_id
-    assert asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
-    assert asked[3].request_id == "00000000-0000-4000-8000-00000000000b"
+    assert [len(command.lessons) for command in learn.asked] == [1, 2, 1, 1]
+    assert learn.asked[0].lessons[0].draft.index.tags == ("还款",)
+    assert learn.asked[0].request_id != learn.asked[1].request_id
+    assert learn.asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
+    assert learn.asked[3].request_id == "00000000-0000-4000-8000-00000000000b"
 
 
-def test_search_explain_get_and_status_return_their_replies() -> None:
+def test_search_explain_get_and_status_return_their_replies(answers: Answers) -> None:
     def ask(client: Client) -> None:
         assert (
             client.search("loan", "PaymentService", scope=pb.SEARCH_SCOPE_CODE).results[0].scope == pb.SEARCH_SCOPE_CODE
@@ -164,7 +128,7 @@ def test_search_explain_get_and_status_return_their_replies() -> None:
     answers(use_cases(search=search), ask)
 
 
-def test_lists_fetch_their_pages_as_they_are_needed() -> None:
+def test_lists_fetch_their_pages_as_they_are_needed(answers: Answers) -> None:
     garden = FixedGarden(pages=one_page_each(5))
 
     def ask(client: Client) -> None:
@@ -175,7 +139,7 @@ def test_lists_fetch_their_pages_as_they_are_needed() -> None:
     answers(use_cases(garden=garden), ask)
 
 
-def test_projects_page_by_name_whatever_the_name() -> None:
+def test_projects_page_by_name_whatever_the_name(answers: Answers) -> None:
     names = tuple(sorted(("a", "还款", "𝔘" * 256, "loan.v2"), key=str.encode))
     found = answers(
         use_cases(projects=FixedProjects(names=names)),
@@ -184,7 +148,7 @@ def test_projects_page_by_name_whatever_the_name() -> None:
     assert found == list(names)
 
 
-def test_an_update_names_its_fields() -> None:
+def test_an_update_names_its_fields(answers: Answers) -> None:
     garden, projects = FixedGarden(), FixedProjects()
 
     def ask(client: Client) -> None:
@@ -198,23 +162,23 @@ def test_an_update_names_its_fields() -> None:
     assert projects.asked[0][2:4] == (("MySQL",), None)
 
 
-def test_every_wrong_field_reaches_the_caller() -> None:
-    error = failure(None, lambda client: client.recall("", "", top_k=5000))
+def test_every_wrong_field_reaches_the_caller(answers: Answers) -> None:
+    error = failure(answers, None, lambda client: client.recall("", "", top_k=5000))
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
     assert {violation.field for violation in error.field_violations} == {"project", "query_text", "tuning.top_k"}
 
 
-def test_a_typed_error_carries_reason_facts_and_time_to_retry() -> None:
+def test_a_typed_error_carries_reason_facts_and_time_to_retry(answers: Answers) -> None:
     def recall(query: RecallQuery) -> Recalled:
         raise Overloaded(9, 8, 0.25)
 
-    error = failure(use_cases(recall=recall), lambda client: client.recall("p", "q"))
+    error = failure(answers, use_cases(recall=recall), lambda client: client.recall("p", "q"))
     assert (error.reason, error.retry_after_s, error.metadata["limit"]) == ("OVERLOADED", 0.25, "8")
     assert "9 calls are waiting" in str(error)
 
 
 @pytest.mark.long
-def test_reads_and_writes_are_repeated_while_the_service_is_unavailable() -> None:
+def test_reads_and_writes_are_repeated_while_the_service_is_unavailable(answers: Answers) -> None:
     reads, asked = [0], list[str]()
 
     def recall(query: RecallQuery) -> Recalled:
@@ -239,7 +203,7 @@ def test_reads_and_writes_are_repeated_while_the_service_is_unavailable() -> Non
     assert asked[0]
 
 
-def test_what_the_core_of_a_busy_service_ends_unread_is_repeated() -> None:
+def test_what_the_core_of_a_busy_service_ends_unread_is_repeated(make_client: MakeClient) -> None:
     calls = [0]
 
     def recall(request: bytes, context: grpc.ServicerContext) -> bytes:
@@ -253,13 +217,13 @@ def test_what_the_core_of_a_busy_service_ends_unread_is_repeated() -> None:
         server = grpc.server(pool, [grpc.method_handlers_generic_handler("hummock.v1.ContextService", handlers)])
         port = server.add_insecure_port(LOOPBACK)
         server.start()
-        with Client(f"127.0.0.1:{port}") as client:
+        with make_client(f"127.0.0.1:{port}") as client:
             assert client.recall("p", "q").seq == 7
         server.stop(None).wait()
     assert calls == [3]
 
 
-def test_a_request_that_is_sent_twice_is_two_writes() -> None:
+def test_a_request_that_is_sent_twice_is_two_writes(answers: Answers) -> None:
     asked: list[str] = []
 
     def learn(command: LearnCommand) -> Learned:
@@ -276,18 +240,19 @@ def test_a_request_that_is_sent_twice_is_two_writes() -> None:
     assert len(set(asked)) == 2
 
 
-def test_other_errors_are_not_repeated() -> None:
+def test_other_errors_are_not_repeated(answers: Answers) -> None:
     calls = [0]
 
     def recall(query: RecallQuery) -> Recalled:
         calls[0] += 1
         raise MemoryNotFound("m")
 
-    assert failure(use_cases(recall=recall), lambda client: client.recall("p", "q")).reason == "MEMORY_NOT_FOUND"
+    error = failure(answers, use_cases(recall=recall), lambda client: client.recall("p", "q"))
+    assert error.reason == "MEMORY_NOT_FOUND"
     assert calls == [1]
 
 
-def test_a_deadline_is_kept() -> None:
+def test_a_deadline_is_kept(make_client: MakeClient) -> None:
     release = threading.Event()
 
     def recall(query: RecallQuery) -> Recalled:
@@ -295,22 +260,22 @@ def test_a_deadline_is_kept() -> None:
         return samples.recalled(query)
 
     with edge_on_a_thread(use_cases(recall=recall)) as address:
-        for client, chosen in ((Client(address, deadlines=Deadlines(read_s=0.05)), None), (Client(address), 0.05)):
-            with client, pytest.raises(HummockCallError) as caught:
+        for deadlines, chosen in ((Deadlines(read_s=0.05), None), (None, 0.05)):
+            with make_client(address, deadlines=deadlines) as client, pytest.raises(HummockCallError) as caught:
                 client.recall("p", "q", timeout_s=chosen)
             assert caught.value.code is grpc.StatusCode.DEADLINE_EXCEEDED
             assert caught.value.reason == "DEADLINE_EXCEEDED"
         release.set()
 
 
-def test_a_stream_of_batches_is_answered_in_order() -> None:
+def test_a_stream_of_batches_is_answered_in_order(answers: Answers) -> None:
     batches = [pb.LearnRequest(project=project, memories=[note("记住")]) for project in ("p", "", "p")]
     replies = answers(None, lambda client: list(client.learn_stream(batches)))
     assert [reply.WhichOneof("outcome") for reply in replies] == ["learnt", "failed", "learnt"]
     assert replies[-1].stored_count == 2
 
 
-def test_what_the_batches_raise_is_raised_by_the_stream() -> None:
+def test_what_the_batches_raise_is_raised_by_the_stream(answers: Answers) -> None:
     def batches() -> Iterator[pb.LearnRequest]:
         yield pb.LearnRequest(project="p", memories=[note("a")])
         raise LookupError("no more files")
@@ -322,7 +287,7 @@ def test_what_the_batches_raise_is_raised_by_the_stream() -> None:
     answers(None, ask)
 
 
-def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again() -> None:
+def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again(answers: Answers) -> None:
     assert samples.MEMORY.payload is not None
     payload = replace(samples.MEMORY.payload, content="x" * (1 << 20))
     large = [replace(samples.MEMORY, id=f"m{number}", payload=payload) for number in range(3)]
@@ -335,7 +300,7 @@ def test_what_a_reply_has_no_room_for_is_named_and_comes_when_asked_for_again() 
 
 
 @pytest.mark.long
-def test_whoever_asks_for_a_larger_reply_gets_it() -> None:
+def test_whoever_asks_for_a_larger_reply_gets_it(answers: Answers) -> None:
     assert samples.MEMORY.payload is not None
     payload = replace(samples.MEMORY.payload, content="x" * (3 << 20))
     large = [replace(samples.MEMORY, id=f"m{number}", payload=payload) for number in range(3)]
@@ -347,20 +312,20 @@ def test_whoever_asks_for_a_larger_reply_gets_it() -> None:
     assert (len(reply.memories) + len(reply.omitted_ids), len(reply.missing_ids)) == (3, 0)
 
 
-def test_a_service_that_is_ready_is_not_waited_for() -> None:
+def test_a_service_that_is_ready_is_not_waited_for(answers: Answers) -> None:
     assert answers(None, lambda client: client.wait_until_ready(10)).version == "0.1.0"
 
 
-def test_a_service_that_is_not_there_is_named_with_the_fix() -> None:
+def test_a_service_that_is_not_there_is_named_with_the_fix(make_client: MakeClient) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-    with Client(address) as client, pytest.raises(HummockCallError, match="hummock serve") as caught:
+    with make_client(address) as client, pytest.raises(HummockCallError, match="hummock serve") as caught:
         client.wait_until_ready(0.05)
     assert caught.value.metadata == {"target": address}
 
 
 @pytest.mark.long
-def test_waiting_outlasts_a_service_that_starts() -> None:
+def test_waiting_outlasts_a_service_that_starts(answers: Answers) -> None:
     asked = [0]
 
     def status() -> Any:
@@ -372,47 +337,9 @@ def test_waiting_outlasts_a_service_that_starts() -> None:
     assert answers(use_cases(status=status), lambda client: client.wait_until_ready(20)).version == "0.1.0"
 
 
-def test_a_unix_socket_is_a_target(tmp_path: Any) -> None:
-    with edge_on_a_thread(address=f"unix:{tmp_path}/h.sock"), Client(f"unix://{tmp_path}/h.sock") as client:
+def test_a_unix_socket_is_a_target(make_client: MakeClient, tmp_path: Any) -> None:
+    with edge_on_a_thread(address=f"unix:{tmp_path}/h.sock"), make_client(f"unix://{tmp_path}/h.sock") as client:
         assert client.recall("p", "q").seq == 7
-
-
-async def test_the_async_client_does_what_the_other_does() -> None:
-    garden, projects = FixedGarden(pages=one_page_each(3)), FixedProjects(names=("a", "b"))
-    with edge_on_a_thread(use_cases(garden=garden, projects=projects)) as address:
-        async with AsyncClient(address) as client:
-            assert (await client.wait_until_ready(10)).version == "0.1.0"
-            assert (await client.recall("p", "q", top_k=3)).seq == 7
-            assert (await client.render("p", ["a"])).text == "## 项目背景\n"
-            assert (await client.search("p", "q")).results[0].scope == pb.SEARCH_SCOPE_CODE
-            assert (await client.explain("p", "q", "m")).changed_rank == 17
-            assert (await client.note("p", "q")).seq == 8
-            assert (await client.get("p", samples.MEMORY.id)).trust == 0.5
-            assert (await client.batch_get("p", ["gone"])).missing_ids == ["gone"]
-            assert [memory.id async for memory in client.list_memories("p")] == ["m0", "m1", "m2"]
-            assert [project.name async for project in client.projects(page_size=1)] == ["a", "b"]
-            assert (await client.project("p")).name == "p"
-            assert (await client.update_project("p", path="/x")).name == "p"
-            assert (await client.update("p", memory_pb2.Memory(id="m"), ["speaker"])).seq == 9
-            assert (await client.delete("p", ["a"])).deleted_count == 1
-            with pytest.raises(HummockCallError) as caught:
-                await client.recall("", "q")
-            assert caught.value.field_violations[0].field == "project"
-
-
-async def test_the_async_client_streams_and_passes_on_what_the_batches_raise() -> None:
-    async def batches(*, broken: bool) -> AsyncIterator[pb.LearnRequest]:
-        for _ in range(3):
-            yield pb.LearnRequest(project="p", memories=[note("a")])
-        if broken:
-            raise LookupError("no more files")
-
-    with edge_on_a_thread() as address:
-        async with AsyncClient(address) as client:
-            replies = [reply async for reply in client.learn_stream(batches(broken=False))]
-            assert [reply.stored_count for reply in replies] == [1, 2, 3]
-            with pytest.raises(LookupError, match="no more files"):
-                [reply async for reply in client.learn_stream(batches(broken=True))]
 
 
 @pytest.mark.long
@@ -436,10 +363,10 @@ def one_event(after: int) -> EventPage:
     return EventPage(events=(event,), seq=4) if after == 3 else EventPage(events=(), seq=after)
 
 
-def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed() -> None:
+def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed(make_client: MakeClient) -> None:
     """S4-40."""
     garden = FixedGarden(event_pages=one_event)
-    with edge_on_a_thread(use_cases(garden=garden)) as address, Client(address) as client:
+    with edge_on_a_thread(use_cases(garden=garden)) as address, make_client(address) as client:
         news = client.watch_memories("loan", after_seq=3, view=memory_pb2.MEMORY_VIEW_FULL)
         assert next(news).WhichOneof("news") == "start"
         (event,) = next(news).events.events
@@ -448,16 +375,6 @@ def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed(
     assert garden.asked[0] == ("loan", 3, Filter(), True)
 
 
-async def test_an_async_watch_yields_its_start_and_its_events() -> None:
-    """S4-40."""
-    with edge_on_a_thread(use_cases(garden=FixedGarden(event_pages=one_event))) as address:
-        async with AsyncClient(address) as client, aclosing(client.watch_memories("loan", after_seq=3)) as news:
-            assert [(await anext(news)).WhichOneof("news") for _ in range(2)] == ["start", "events"]
-
-
-async def test_a_watch_that_is_refused_raises_the_error_of_calls() -> None:
-    error = failure(use_cases(), lambda client: list(client.watch_memories("")))
+def test_a_watch_that_is_refused_raises_the_error_of_calls(answers: Answers) -> None:
+    error = failure(answers, use_cases(), lambda client: list(client.watch_memories("")))
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
-    with edge_on_a_thread(use_cases()) as address, pytest.raises(HummockCallError):
-        async with AsyncClient(address) as client:
-            await anext(client.watch_memories(""))

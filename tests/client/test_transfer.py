@@ -10,16 +10,17 @@ import pytest
 from hummock.core.memory import Origin
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.core.transfer import Given, GivenMemory, GivenProject, Imported
-from hummock_client import AsyncClient, Client, HummockCallError
+from hummock_client import HummockCallError
 from hummock_client.streaming import import_messages
 from hummock_client.v1.recall_pb2 import RecallTuning as SentPreset
 from hummock_client.v1.settings_pb2 import ProjectSettings as Sent
 from hummock_client.v1.transfer_pb2 import TransferChunk, TransferRecord
+from tests.client.conftest import MakeClient
 from tests.rpc import samples
 from tests.rpc.edge import FixedSettings, edge_on_a_thread, use_cases
 
 
-def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
+def test_a_project_goes_out_as_records_and_comes_in_again(make_client: MakeClient) -> None:
     """S1-07."""
     taken: list[Given] = []
 
@@ -28,7 +29,7 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
         taken.extend(parts)
         return samples.imported(project, parts)
 
-    with edge_on_a_thread(use_cases(import_parts=take)) as address, Client(address) as client:
+    with edge_on_a_thread(use_cases(import_parts=take)) as address, make_client(address) as client:
         records = list(client.export_project("loan", with_vectors=True))
         assert [record.WhichOneof("record") for record in records] == [
             "header",
@@ -54,28 +55,21 @@ def test_a_project_goes_out_as_records_and_comes_in_again() -> None:
     assert (memory.chunks[0].values.tolist(), memory.chunks[0].tokens) == (pytest.approx([0.6, 0.8, 0, 0]), b"\x01\x81")
 
 
-async def test_the_async_client_does_the_same() -> None:
-    with edge_on_a_thread(use_cases()) as address:
-        async with AsyncClient(address) as client:
-            records = [record async for record in client.export_project("loan")]
-            assert [reply.created_count async for reply in client.import_project("moved", records)] == [1]
-
-
-def test_what_the_records_raise_ends_the_import() -> None:
+def test_what_the_records_raise_ends_the_import(make_client: MakeClient) -> None:
     def records() -> Iterator[TransferRecord]:
         yield TransferRecord(removed_id="a")
         raise OSError("the file is gone")
 
     with (
         edge_on_a_thread(use_cases()) as address,
-        Client(address) as client,
+        make_client(address) as client,
         pytest.raises(OSError, match="the file is gone"),
     ):
         list(client.import_project("loan", records()))
 
 
-def test_an_export_that_is_refused_raises_the_error_of_calls() -> None:
-    with edge_on_a_thread(use_cases()) as address, Client(address) as client:
+def test_an_export_that_is_refused_raises_the_error_of_calls(make_client: MakeClient) -> None:
+    with edge_on_a_thread(use_cases()) as address, make_client(address) as client:
         with pytest.raises(HummockCallError) as caught:
             list(client.export_project(""))
         assert caught.value.code is grpc.StatusCode.INVALID_ARGUMENT
@@ -104,23 +98,17 @@ def test_a_record_that_is_too_large_with_its_vectors_goes_without_them() -> None
 SENT = Sent(chat=SentPreset(top_k=8))
 
 
-def test_settings_are_read_and_changed() -> None:
+def test_settings_are_read_and_changed(make_client: MakeClient) -> None:
     """S4-46."""
     settings = FixedSettings()
-    with edge_on_a_thread(use_cases(settings=settings)) as address, Client(address) as client:
-        assert client.settings("loan").settings.chat.top_k == 8
-        assert client.update_settings("loan", SENT, ["chat.top_k"]).settings.chat.top_k == 8
-    asked, (project, request_id, values, paths, _) = settings.asked
+    with edge_on_a_thread(use_cases(settings=settings)) as address, make_client(address) as client:
+        shown = client.settings("loan")
+        assert (shown.settings.chat.top_k, shown.content_seq) == (8, 4)
+        changed = client.update_settings("loan", SENT, ["chat.top_k"])
+        assert (changed.settings.chat.top_k, changed.seq) == (8, 9)
+        client.update_settings("loan", SENT, ["chat"])
+    asked, (project, request_id, values, paths, _), (*_, of_group, _) = settings.asked
+    assert {"chat.top_k", "chat.origins"} <= of_group
     assert asked == ("loan",)
     assert (project, values, paths) == ("loan", ProjectSettings(chat=PresetSettings(top_k=8)), {"chat.top_k"})
     assert len(request_id) == 36
-
-
-async def test_the_async_client_reads_and_changes_settings() -> None:
-    """S4-46."""
-    settings = FixedSettings()
-    with edge_on_a_thread(use_cases(settings=settings)) as address:
-        async with AsyncClient(address) as client:
-            assert (await client.settings("loan")).content_seq == 4
-            assert (await client.update_settings("loan", SENT, ["chat"])).seq == 9
-    assert {"chat.top_k", "chat.origins"} <= settings.asked[1][3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import socket
 import threading
@@ -13,12 +12,13 @@ from typing import Any
 import pytest
 
 from hummock.core.render import Rendered, RenderQuery
-from hummock_client import AsyncClient, Client
+from hummock_client import Client
 from hummock_client.prompts import query_of, request, system_of, with_section
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import recall_pb2
+from tests.client.conftest import MakeClient
 from tests.rpc import samples
-from tests.rpc.edge import edge_on_a_thread, use_cases
+from tests.rpc.edge import Noted, edge_on_a_thread, use_cases
 
 MESSAGES: Sequence[Mapping[str, Any]] = (
     {"role": "system", "content": "You are patient.", "name": "kept"},
@@ -31,20 +31,13 @@ MESSAGES: Sequence[Mapping[str, Any]] = (
 Ask = Callable[[str, float], Sequence[Mapping[str, Any]]]
 
 
-def blocking(target: str, budget_s: float) -> Sequence[Mapping[str, Any]]:
-    with Client(target) as client:
-        return client.with_memory("loan", MESSAGES, budget_s=budget_s)
+@pytest.fixture
+def ask(make_client: MakeClient) -> Ask:
+    def with_memory(target: str, budget_s: float) -> Sequence[Mapping[str, Any]]:
+        with make_client(target) as client:
+            return client.with_memory("loan", MESSAGES, budget_s=budget_s)
 
-
-def for_asyncio(target: str, budget_s: float) -> Sequence[Mapping[str, Any]]:
-    async def ask() -> Sequence[Mapping[str, Any]]:
-        async with AsyncClient(target) as client:
-            return await client.with_memory("loan", MESSAGES, budget_s=budget_s)
-
-    return asyncio.run(ask())
-
-
-both = pytest.mark.parametrize("ask", [blocking, for_asyncio])
+    return with_memory
 
 
 def reply(prompt: str, text: str = "memories") -> pb.RenderResponse:
@@ -52,17 +45,11 @@ def reply(prompt: str, text: str = "memories") -> pb.RenderResponse:
     return pb.RenderResponse(text=text, messages=said)
 
 
-@both
 def test_the_users_last_message_is_asked_for_and_the_first_system_message_is_the_prompt(ask: Ask) -> None:
-    asked: list[RenderQuery] = []
-
-    def render(query: RenderQuery) -> Rendered:
-        asked.append(query)
-        return samples.rendered(query)
-
+    render = Noted(samples.rendered)
     with edge_on_a_thread(use_cases(render=render)) as address:
         ask(address, 10)
-    (query,) = asked
+    (query,) = render.asked
     assert query.recall is not None
     assert (query.recall.text, query.project) == ("还款日是哪天？", "loan")
 
@@ -114,7 +101,6 @@ def test_the_form_is_memories_and_a_project_may_be_missing() -> None:
 
 
 @pytest.mark.long
-@both
 def test_a_service_that_is_away_leaves_the_messages_alone(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
@@ -124,7 +110,6 @@ def test_a_service_that_is_away_leaves_the_messages_alone(ask: Ask, caplog: pyte
 
 
 @pytest.mark.long
-@both
 def test_a_service_that_is_slow_costs_no_more_than_the_budget(ask: Ask) -> None:
     release = threading.Event()
 
@@ -140,7 +125,6 @@ def test_a_service_that_is_slow_costs_no_more_than_the_budget(ask: Ask) -> None:
         release.set()
 
 
-@both
 def test_what_nobody_thought_of_leaves_the_messages_alone(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = [{"role": "user", "content": "\ud800"}, {"content": "no role"}, "no message"]
     monkeypatch.setitem(globals(), "MESSAGES", broken)
@@ -152,27 +136,18 @@ def test_a_mistyped_option_is_no_want_of_memory() -> None:
         client.with_memory("p", MESSAGES, budget=1)  # type: ignore[call-arg]
 
 
-def test_warming_up_asks_once_in_the_background_and_waits_for_the_service() -> None:
+def test_warming_up_asks_once_in_the_background_and_waits_for_the_service(make_client: MakeClient) -> None:
     asked = threading.Semaphore(0)
 
     def render(query: RenderQuery) -> Rendered:
         asked.release()
         return samples.rendered(query)
 
-    async def warm(address: str) -> None:
-        async with AsyncClient(address) as client:
-            client.warm_up("loan")
-            await asyncio.to_thread(asked.acquire, timeout=20)
-
-    with edge_on_a_thread(use_cases(render=render)) as address:
-        with Client(address) as client:
-            client.warm_up("loan")
-            assert asked.acquire(timeout=20)
-        asyncio.run(warm(address))
-
-
-async def test_warming_up_for_a_service_that_never_comes_is_forgotten_with_the_client() -> None:
-    with Client("127.0.0.1:1") as client:
+    with edge_on_a_thread(use_cases(render=render)) as address, make_client(address) as client:
         client.warm_up("loan")
-    async with AsyncClient("127.0.0.1:1") as client:
+        assert asked.acquire(timeout=20)
+
+
+def test_warming_up_for_a_service_that_never_comes_is_forgotten_with_the_client(make_client: MakeClient) -> None:
+    with make_client("127.0.0.1:1") as client:
         client.warm_up("loan")

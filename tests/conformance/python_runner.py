@@ -18,10 +18,11 @@ from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
-from hummock_client import HummockCallError
+from hummock_client import Client, HummockCallError
 from hummock_client.v1.memory_pb2 import MemoryFilter
+from tests.client.waiting import WaitingClient
 from tests.conformance.matching import mismatch
-from tests.conformance.python_facades import AioFacade, BlockingFacade, Cancelled, Facade
+from tests.conformance.python_facades import Cancelled, Facade
 
 Json = Any
 """Parsed JSON of a case."""
@@ -35,23 +36,24 @@ class Failed(Exception):
 
 def main(arguments: Sequence[str]) -> None:
     """Runs all cases of the file that HUMMOCK_CONFORMANCE names."""
-    facade = AioFacade if "--aio" in arguments else BlockingFacade
+    make = WaitingClient if "--aio" in arguments else Client
     told = json.loads(Path(os.environ["HUMMOCK_CONFORMANCE"]).read_bytes())
     for file in sorted(Path(told["cases"]).glob("*.json")):
         for case in json.loads(file.read_bytes()):
-            detail = _detail(case, told, facade)
+            detail = _detail(case, told, make)
             print(
                 json.dumps({"case": case["name"], "ok": not detail, "detail": detail}, ensure_ascii=False), flush=True
             )
 
 
-def _detail(case: Json, told: Json, facade: type[Facade]) -> str:
+def _detail(case: Json, told: Json, make: type[Client | WaitingClient]) -> str:
     saved = {"project": f"conformance-{uuid.uuid4()}"}
     options = case.get("client", {})
     token = told["token"] if options.get("token") == "good" else options.get("token")
     ca = Path(told["ca"]).read_bytes() if options.get("tls") else None
     target = told["targets"][case.get("server", "main")]
-    with facade(target, token=token, root_certificates=ca, deadline_ms=options.get("deadline_ms")) as client:
+    deadline_ms = options.get("deadline_ms")
+    with Facade(make, target, token=token, root_certificates=ca, deadline_ms=deadline_ms) as client:
         for number, step in enumerate(case["steps"], start=1):
             try:
                 _run_in_time(client, step, saved)

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import grpc
 import pytest
@@ -34,6 +34,8 @@ from hummock.rpc.server import Access, Server
 from tests.rpc import samples
 from tests.rpc.fixed_learning import FixedLearning, FixedScan, observe
 
+Asked = TypeVar("Asked")
+Given = TypeVar("Given")
 LOOPBACK = "127.0.0.1:0"
 CLIENT_OPTIONS = (("grpc.max_send_message_length", 64 << 20), ("grpc.max_receive_message_length", 16 << 20))
 
@@ -209,6 +211,18 @@ class FixedMessages:
 
     def delete(self, asked: core.DeleteMessage) -> Written[core.DeletedMessages]:
         return Written(seq=6, reply=core.DeletedMessages(deleted_count=1))
+
+
+class Noted(Generic[Asked, Given]):
+    """A use case that notes what it is asked, and answers with a sample."""
+
+    def __init__(self, answer: Callable[[Asked], Given]) -> None:
+        self.asked: list[Asked] = []
+        self._answer = answer
+
+    def __call__(self, asked: Asked) -> Given:
+        self.asked.append(asked)
+        return self._answer(asked)
 
 
 def use_cases(**chosen: Any) -> UseCases:

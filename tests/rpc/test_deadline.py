@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from hummock.core.recall import Recalled, RecallQuery
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, recall_pb2
-from tests.rpc.edge import edge, use_cases
+from tests.rpc.edge import Noted, edge, use_cases
 from tests.rpc.samples import explained, recalled, rendered, searched
 
 pytestmark = pytest.mark.timed
@@ -28,18 +27,13 @@ REQUEST = recall_pb2.RecallRequest(project="p", query_text="还款").SerializeTo
 
 
 async def test_a_recall_knows_when_its_caller_stops_waiting() -> None:
-    asked: list[RecallQuery] = []
-
-    def recall(query: RecallQuery) -> Recalled:
-        asked.append(query)
-        return recalled(query)
-
+    recall = Noted(recalled)
     begun = time.monotonic()
     async with edge(use_cases(recall=recall), workers=1) as serving:
         call: Any = serving.channel.unary_unary(f"/hummock.v1.{RECALL}")
         await call(REQUEST, timeout=50_000)
         await call(REQUEST)
-    hurried, patient = asked
+    hurried, patient = recall.asked
     assert hurried.until_s is not None
     # gRPC rounds what it sends.
     assert begun + 40_000 < hurried.until_s < begun + 60_000
