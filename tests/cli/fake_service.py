@@ -9,22 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import grpc
+from google.protobuf.descriptor import MethodDescriptor
 from google.protobuf.json_format import ParseDict
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from hummock.core.errors import InvalidRequest
+from hummock.rpc.policy import SERVICES
 from hummock.rpc.status import to_proto
-from hummock_client.v1 import admin_service_pb2 as admin_pb
-from hummock_client.v1 import admin_service_pb2_grpc as admin_grpc
 from hummock_client.v1 import context_service_pb2 as context_pb
-from hummock_client.v1 import context_service_pb2_grpc as context_grpc
-from hummock_client.v1 import explain_pb2, recall_pb2
 from hummock_client.v1 import memory_service_pb2 as memory_service_pb
-from hummock_client.v1 import memory_service_pb2_grpc as memory_grpc
-from hummock_client.v1 import project_service_pb2 as project_pb
-from hummock_client.v1 import project_service_pb2_grpc as project_grpc
 from hummock_client.v1 import session_service_pb2 as session_pb
-from hummock_client.v1 import session_service_pb2_grpc as session_grpc
 
 Request = TypeVar("Request", bound=Message)
 
@@ -200,59 +195,47 @@ class FakeService:
         """All requests of a kind, in order."""
         return [asked for asked in self.asked if isinstance(asked, kind)]
 
-    def answer(self, reply: Message, canned: dict[str, Any]) -> Callable[[Any, Message, grpc.ServicerContext], Any]:
-        """A servicer's method that keeps the request and gives the canned reply."""
+    def answer(self, canned: dict[str, Any]) -> Callable[[Message, grpc.ServicerContext], dict[str, Any]]:
+        """Keeps the request and gives the canned reply."""
 
-        def method(_: Any, request: Message, context: grpc.ServicerContext) -> Message:
+        def method(request: Message, context: grpc.ServicerContext) -> dict[str, Any]:
             self.asked.append(request)
             if self.refusal is not None:
                 context.abort(*self.refusal)
-            return ParseDict(canned, type(reply)())
+            return canned
 
         return method
 
     def list_memories(
         self, request: memory_service_pb.ListMemoriesRequest, context: grpc.ServicerContext
-    ) -> memory_service_pb.ListMemoriesResponse:
+    ) -> dict[str, Any]:
         """A first page with two memories, and an empty last one."""
         del context
         self.asked.append(memory_service_pb.ListMemoriesRequest.FromString(request.SerializeToString()))
-        if request.page_token == "t1":
-            return memory_service_pb.ListMemoriesResponse()
-        page = {"memories": [NOTE, CODE], "nextPageToken": "t1"}
-        return ParseDict(page, memory_service_pb.ListMemoriesResponse())
+        return {} if request.page_token == "t1" else {"memories": [NOTE, CODE], "nextPageToken": "t1"}
 
-    def watch_memories(
-        self, request: memory_service_pb.WatchMemoriesRequest, context: grpc.ServicerContext
-    ) -> Iterator[memory_service_pb.WatchMemoriesResponse]:
+    def watch_memories(self, request: Message, context: grpc.ServicerContext) -> Iterator[dict[str, Any]]:
         """A start, a memory that comes and one that goes, and a gap."""
         self.asked.append(request)
         events = [
             {"change": "MEMORY_EVENT_TYPE_CREATED", "id": NOTE["id"], "memory": NOTE, "seq": "8"},
             {"change": "MEMORY_EVENT_TYPE_DELETED", "id": "gone\u001b[2J", "seq": "9"},
         ]
-        for news in ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}}):
-            yield ParseDict(news, memory_service_pb.WatchMemoriesResponse())
+        yield from ({"seq": "7", "start": {}}, {"seq": "9", "events": {"events": events}}, {"seq": "99", "reset": {}})
         if self.watch_ends_with is not None:
             context.abort(*self.watch_ends_with)
 
-    def list_sessions(
-        self, request: session_pb.ListSessionsRequest, context: grpc.ServicerContext
-    ) -> session_pb.ListSessionsResponse:
+    def list_sessions(self, request: session_pb.ListSessionsRequest, context: grpc.ServicerContext) -> dict[str, Any]:
         """A page of one session, and no archived ones."""
         del context
         self.asked.append(request)
-        page = {} if request.archived else {"sessions": [SESSION], "nextPageToken": "t1"}
-        return ParseDict(page, session_pb.ListSessionsResponse())
+        return {} if request.archived else {"sessions": [SESSION], "nextPageToken": "t1"}
 
-    def watch_session(
-        self, request: session_pb.WatchMessagesRequest, context: grpc.ServicerContext
-    ) -> Iterator[session_pb.WatchMessagesResponse]:
+    def watch_session(self, request: Message, context: grpc.ServicerContext) -> Iterator[dict[str, Any]]:
         """Yields nothing at first, then two messages."""
         del context
         self.asked.append(request)
-        for messages in ([], MESSAGES):
-            yield ParseDict({"messages": messages}, session_pb.WatchMessagesResponse())
+        yield from ({"messages": []}, {"messages": MESSAGES})
 
     def learn_stream(
         self, requests: Iterator[context_pb.LearnStreamRequest], context: grpc.ServicerContext
@@ -281,94 +264,67 @@ class _Hearing(grpc.ServerInterceptor):
         return continuation(handler_call_details)
 
 
-def _servicer(base: type, methods: dict[str, Any]) -> Any:
-    return type(base.__name__, (base,), methods)()
+def _answers(fake: FakeService) -> dict[str, Any]:
+    """What answers each method, by its name."""
+    canned: dict[str, dict[str, Any]] = {
+        "Recall": RECALLED,
+        "Render": RENDERED,
+        "Search": SEARCHED,
+        "Explain": EXPLAINED,
+        "Feedback": {"seq": "9", "recordedCount": 2, "unknownIds": ["gone"]},
+        "Learn": {"seq": "8", "results": [{"id": "m9", "status": "LEARN_STATUS_CREATED"}]},
+        "GetMemory": {"memory": NOTE},
+        "BatchGetMemories": {"memories": [NOTE], "missingIds": ["gone"]},
+        "UpdateMemory": {"memory": NOTE, "seq": "9"},
+        "DeleteMemories": {"deletedCount": 1, "missingIds": ["gone"]},
+        "Forget": {"memoryCount": 3, "eventCount": 2},
+        "ListMessages": {"messages": MESSAGES, "nextPageToken": "t2"},
+        "UpdateMessage": {"id": "m1", "position": 1, "deletedCount": 2},
+        "DeleteMessage": {"seq": "9", "deletedCount": 3},
+        "GetProject": {"project": PROJECT},
+        "ListProjects": {"projects": [PROJECT]},
+        "UpdateProject": {"project": PROJECT},
+        "GetProjectSettings": SETTINGS,
+        "UpdateProjectSettings": SETTINGS,
+        "DeleteProject": {"memoryCount": 3, "sessionCount": 1, "messageCount": 2},
+        "GetStatus": STATUS,
+    }
+    return {name: fake.answer(said) for name, said in canned.items()} | {
+        "LearnStream": fake.learn_stream,
+        "ListMemories": fake.list_memories,
+        "WatchMemories": fake.watch_memories,
+        "ListSessions": fake.list_sessions,
+        "WatchMessages": fake.watch_session,
+    }
+
+
+def _handler(method: MethodDescriptor, answer: Any) -> Any:
+    reply = GetMessageClass(method.output_type)
+
+    def written(said: Message | dict[str, Any]) -> bytes:
+        return (ParseDict(said, reply()) if isinstance(said, dict) else said).SerializeToString()
+
+    shapes: dict[tuple[bool, bool], Any] = {
+        (False, False): grpc.unary_unary_rpc_method_handler,
+        (False, True): grpc.unary_stream_rpc_method_handler,
+        (True, True): grpc.stream_stream_rpc_method_handler,
+    }
+    shape = shapes[method.client_streaming, method.server_streaming]
+    return shape(answer, GetMessageClass(method.input_type).FromString, written)
 
 
 @contextmanager
 def running_fake() -> Iterator[FakeService]:
     """The fake on a free port of loopback."""
     fake = FakeService()
-    learned = {"seq": "8", "results": [{"id": "m9", "status": "LEARN_STATUS_CREATED"}]}
+    answers = _answers(fake)
     server = grpc.server(ThreadPoolExecutor(4), interceptors=[_Hearing(fake.tokens)])
-    context_grpc.add_ContextServiceServicer_to_server(
-        _servicer(
-            context_grpc.ContextServiceServicer,
-            {
-                "Recall": fake.answer(recall_pb2.RecallResponse(), RECALLED),
-                "Render": fake.answer(context_pb.RenderResponse(), RENDERED),
-                "Search": fake.answer(context_pb.SearchResponse(), SEARCHED),
-                "Explain": fake.answer(explain_pb2.ExplainResponse(), EXPLAINED),
-                "Feedback": fake.answer(
-                    context_pb.FeedbackResponse(), {"seq": "9", "recordedCount": 2, "unknownIds": ["gone"]}
-                ),
-                "Learn": fake.answer(context_pb.LearnResponse(), learned),
-                "LearnStream": fake.learn_stream,
-            },
-        ),
-        server,
-    )
-    memory_grpc.add_MemoryServiceServicer_to_server(
-        _servicer(
-            memory_grpc.MemoryServiceServicer,
-            {
-                "GetMemory": fake.answer(memory_service_pb.GetMemoryResponse(), {"memory": NOTE}),
-                "BatchGetMemories": fake.answer(
-                    memory_service_pb.BatchGetMemoriesResponse(), {"memories": [NOTE], "missingIds": ["gone"]}
-                ),
-                "ListMemories": fake.list_memories,
-                "WatchMemories": fake.watch_memories,
-                "UpdateMemory": fake.answer(memory_service_pb.UpdateMemoryResponse(), {"memory": NOTE, "seq": "9"}),
-                "DeleteMemories": fake.answer(
-                    memory_service_pb.DeleteMemoriesResponse(), {"deletedCount": 1, "missingIds": ["gone"]}
-                ),
-                "Forget": fake.answer(memory_service_pb.ForgetResponse(), {"memoryCount": 3, "eventCount": 2}),
-            },
-        ),
-        server,
-    )
-    listed = {"messages": MESSAGES, "nextPageToken": "t2"}
-    session_grpc.add_SessionServiceServicer_to_server(
-        _servicer(
-            session_grpc.SessionServiceServicer,
-            {
-                "ListSessions": fake.list_sessions,
-                "ListMessages": fake.answer(session_pb.ListMessagesResponse(), listed),
-                "WatchMessages": fake.watch_session,
-                "UpdateMessage": fake.answer(
-                    session_pb.UpdateMessageResponse(), {"id": "m1", "position": 1, "deletedCount": 2}
-                ),
-                "DeleteMessage": fake.answer(session_pb.DeleteMessageResponse(), {"seq": "9", "deletedCount": 3}),
-            },
-        ),
-        server,
-    )
-    project_grpc.add_ProjectServiceServicer_to_server(
-        _servicer(
-            project_grpc.ProjectServiceServicer,
-            {
-                "GetProject": fake.answer(project_pb.GetProjectResponse(), {"project": PROJECT}),
-                "ListProjects": fake.answer(project_pb.ListProjectsResponse(), {"projects": [PROJECT]}),
-                "UpdateProject": fake.answer(project_pb.UpdateProjectResponse(), {"project": PROJECT}),
-                "GetProjectSettings": fake.answer(project_pb.GetProjectSettingsResponse(), SETTINGS),
-                "DeleteProject": fake.answer(
-                    project_pb.DeleteProjectResponse(), {"memoryCount": 3, "sessionCount": 1, "messageCount": 2}
-                ),
-                "UpdateProjectSettings": fake.answer(project_pb.UpdateProjectSettingsResponse(), SETTINGS),
-            },
-        ),
-        server,
-    )
-    admin_grpc.add_AdminServiceServicer_to_server(
-        _servicer(admin_grpc.AdminServiceServicer, {"GetStatus": fake.answer(admin_pb.GetStatusResponse(), STATUS)}),
-        server,
-    )
+    for service in SERVICES:
+        handlers = {one.name: _handler(one, answers[one.name]) for one in service.methods if one.name in answers}
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
     fake.target = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
     server.start()
     try:
         yield fake
     finally:
         server.stop(None).wait()
-
-
-__all__ = ["FakeService", "running_fake"]
