@@ -295,16 +295,6 @@ def test_a_repeated_request_answers_the_same_even_when_its_memories_are_gone(wor
         work.teach(note("two"), request_id="r", fingerprint=b"g")
 
 
-def test_equal_ids_and_texts_of_two_projects_are_two_memories(work: Workplace) -> None:
-    """S0-06."""
-    for project in ("p", "q"):
-        (result,) = work.teach(note("one", "a"), project=project).results
-        assert result.status == CREATED
-    _remove(work, "a")
-    assert work.get("a", "q")
-    assert all_ids(work, "q") == ["a"]
-
-
 def test_many_callers_of_one_text_store_it_once(work: Workplace) -> None:
     with ThreadPoolExecutor(4) as threads:
         results = list(threads.map(lambda _: work.teach(note("the same")).results[0], range(16)))

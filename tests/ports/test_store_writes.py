@@ -183,13 +183,6 @@ def test_what_a_request_was_answered_is_read_without_a_write(store: Store, clock
     assert store.earlier("p", "id-1", b"f", int) is None
 
 
-def test_a_request_id_with_another_request_is_refused(store: Store) -> None:
-    store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
-    with pytest.raises(RequestIdReused, match="id-1"):
-        store.write("p", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30)
-    assert get(store, "b") is None
-
-
 def test_a_request_id_of_another_project_is_another_one(store: Store) -> None:
     store.write("p", put_request([Entry(id="a")], "id-1", b"one")).result(timeout=30)
     store.write("q", put_request([Entry(id="b")], "id-1", b"two")).result(timeout=30)
@@ -280,14 +273,6 @@ def test_settings_that_say_nothing_leave_nothing_behind(store: Store) -> None:
     assert store.generation("p").settings is NO_SETTINGS
     put(store, "p", Entry(id="a"))
     assert store.generation("p").settings is NO_SETTINGS
-
-
-def test_settings_are_a_projects_own(store: Store) -> None:
-    """S0-06, S4-46."""
-    set_to(store, EIGHT)
-    put(store, "q", Entry(id="a"))
-    assert store.generation("q").settings is NO_SETTINGS
-    assert store.generation("unknown").settings is NO_SETTINGS
 
 
 def test_settings_survive_a_restart_in_memory_or_not(tmp_path: Path) -> None:

@@ -101,20 +101,6 @@ def test_an_equal_recall_is_computed_once_in_five_minutes(counted: Counted) -> N
     assert not counted.is_cached(QUERY)
 
 
-def test_a_memory_learnt_within_five_minutes_of_an_equal_recall_is_found(counted: Counted) -> None:
-    """1.1-1, S4-50."""
-    assert "the tide turns" not in contents(counted.cached(QUERY))
-    counted.work.teach(note("the tide turns", "c"))
-    assert "the tide turns" in contents(counted.cached(QUERY))
-
-
-def test_a_deleted_memory_is_gone_from_the_next_equal_recall(counted: Counted) -> None:
-    """X2."""
-    assert "the 潮汐 tide is low" in contents(counted.cached(QUERY))
-    counted.work.garden.delete("p", "", ["a"], b"f")
-    assert "the 潮汐 tide is low" not in contents(counted.cached(QUERY))
-
-
 def test_an_edited_memory_is_recalled_as_it_is_now(counted: Counted) -> None:
     counted.cached(QUERY)
     counted.work.teach(note("the 潮汐 tide is high", "a"))
@@ -261,14 +247,6 @@ def test_a_vector_of_another_space_is_refused_though_its_bytes_are_known(counted
     for _ in range(2):
         with pytest.raises(EmbSpaceMismatch):
             counted.cached(replace(QUERY, vector=vector(1, "00" * 16)))
-
-
-def test_two_projects_never_share_an_answer(counted: Counted) -> None:
-    """X2, S0-06: though their content_seq, their ids and the request are equal."""
-    counted.work.teach(note("the tide of q", "a"), project="q")
-    assert counted.work.store.generation("p") == counted.work.store.generation("q")
-    assert contents(counted.cached(replace(QUERY, project="q"))) == {"the tide of q"}
-    assert "the tide of q" not in contents(counted.cached(QUERY))
 
 
 class Failing:

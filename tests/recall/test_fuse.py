@@ -91,19 +91,6 @@ def test_a_hit_of_the_vector_path_below_the_minimum_is_dropped() -> None:
     assert result.below_min_similarity == 1
 
 
-def test_a_hit_of_the_keyword_path_is_exempt_from_the_minimum() -> None:
-    """1.1-10."""
-    rows = [Row(id="word", cosine=0.1, keyword=3.0, matched=1, found_by=FoundBy.KEYWORD), Row(id="near", cosine=0.9)]
-    result = ranked(candidates(rows), plan(min_similarity=0.30), features())
-    assert set(result.memory_ids) == {"near", "word"}
-
-
-def test_fourteen_days_leave_0_368_of_a_score() -> None:
-    """S4-22, S4-29, 1.1-3."""
-    result = fused([Row(id="now"), Row(id="old", age_days=14)], FOURTEEN_DAYS)
-    assert result.score[1] / result.score[0] == pytest.approx(math.exp(-1), rel=1e-5)
-
-
 def test_a_true_half_life_leaves_half() -> None:
     """1.1-3."""
     decay = Decay(mode=DecayMode.TRUE_HALF_LIFE, half_life_days=14.0)
@@ -121,12 +108,6 @@ def test_a_memory_from_the_future_has_age_zero() -> None:
     """1.1-3."""
     result = ranked(candidates([Row(id="a", age_days=-3)]), plan(decay=FOURTEEN_DAYS), features())
     assert result.log_decay[0] == 0
-
-
-def test_as_of_is_the_now_of_ages() -> None:
-    """1.1-3."""
-    result = ranked(candidates([Row(id="a")]), plan(decay=FOURTEEN_DAYS, as_of=NOW + 2.5 * DAY), features())
-    assert result.log_decay[0] == pytest.approx(-2.5 / 14)
 
 
 def test_exempt_origins_do_not_decay() -> None:

@@ -17,7 +17,7 @@ def planned(query: RecallQuery) -> Plan:
 
 
 def test_chat_has_the_chat_documents_numbers() -> None:
-    """S4-19, S4-20, S4-21, S4-22, S4-23, S4-51."""
+    """S4-19, S4-20, S4-21, S4-22, S4-23, S4-51, 1.1-10."""
     literal = RecallQuery(project="p", text="x", preset=Preset.CHAT, paths=frozenset({RecallPath.VECTOR}))
     plan = planned(literal)
     (main,) = plan.groups
@@ -60,13 +60,6 @@ def test_what_a_model_said_answers_where_it_is_asked_for(text: str) -> None:
     assert planned(replace(asked, filter=chosen)).filter.origins == {Origin.MANUAL}
 
 
-def test_the_chat_documents_own_minimum_goes_with_its_own_algorithm() -> None:
-    """S4-21, 1.1-10."""
-    vector = frozenset({RecallPath.VECTOR})
-    plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT, paths=vector))
-    assert (plan.min_similarity, plan.min_of_best) == (0.30, 0.30)
-
-
 def test_a_minimum_that_is_asked_for_holds_for_the_best_as_well() -> None:
     """S4-21, S4-26."""
     plan = planned(RecallQuery(project="p", text="x", preset=Preset.CHAT, min_similarity=0.5))
@@ -102,15 +95,13 @@ def test_agent_has_one_group_of_all_kinds_made_different() -> None:
     assert plan.decay.mode is DecayMode.OFF
 
 
-def test_the_pool_is_explicit_and_never_doubled() -> None:
+@pytest.mark.parametrize(("top_k", "candidates", "pool"), [(10, 30, 30), (80, None, 80)])
+def test_the_pool_is_explicit_never_doubled_and_never_below_top_k(
+    top_k: int, candidates: int | None, pool: int
+) -> None:
     """1.1-4."""
-    (main,) = planned(RecallQuery(project="p", text="x", top_k=10, candidates=30)).groups
-    assert main.pool == 30
-
-
-def test_a_pool_below_top_k_is_raised_to_it() -> None:
-    (main,) = planned(RecallQuery(project="p", text="x", top_k=80)).groups
-    assert main.pool == 80
+    (main,) = planned(RecallQuery(project="p", text="x", top_k=top_k, candidates=candidates)).groups
+    assert main.pool == pool
 
 
 def test_what_the_query_says_wins_over_the_preset() -> None:
@@ -134,14 +125,6 @@ def test_what_the_query_says_wins_over_the_preset() -> None:
     assert plan.near_twin_bar == 2.0
     assert plan.as_of == 5.0
     assert plan.filter.origins == {Origin.AI_OUTPUT}
-
-
-def test_ai_output_is_recalled_in_a_chat_only_when_asked_for() -> None:
-    """S4-51, S4-53."""
-    asked = Filter(origins=frozenset(Origin))
-    assert Origin.AI_OUTPUT not in planned(RecallQuery(project="p", text="x", preset=Preset.CHAT)).filter.origins
-    asking = RecallQuery(project="p", text="x", preset=Preset.CHAT, filter=asked)
-    assert Origin.AI_OUTPUT in planned(asking).filter.origins
 
 
 @pytest.mark.parametrize(

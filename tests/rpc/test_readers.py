@@ -130,18 +130,15 @@ def test_a_reader_that_falls_silent_is_killed_and_followed_by_another(
     assert not is_there(second)
 
 
-def test_a_reader_that_takes_too_long_to_start_fails_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(readers, "_START_S", 0.1)
+@pytest.mark.parametrize(
+    ("count", "program", "start_s"), [(1, "import signal; signal.pause()", 0.1), (2, "raise SystemExit(1)", 60.0)]
+)
+def test_a_reader_that_does_not_start_or_takes_too_long_fails_the_start(
+    monkeypatch: pytest.MonkeyPatch, count: int, program: str, start_s: float
+) -> None:
+    monkeypatch.setattr(readers, "_START_S", start_s)
     with (
-        Readers(1, command("import signal; signal.pause()"), "the settings") as beside,
-        pytest.raises(StartError, match="a reader did not start"),
-    ):
-        beside.listen(ADDRESS, SERVICE)
-
-
-def test_a_start_fails_with_a_reader_that_does_not_start() -> None:
-    with (
-        Readers(2, command("raise SystemExit(1)"), "the settings") as beside,
+        Readers(count, command(program), "the settings") as beside,
         pytest.raises(StartError, match="a reader did not start"),
     ):
         beside.listen(ADDRESS, SERVICE)

@@ -196,12 +196,6 @@ def test_a_memory_is_recalled_by_the_very_next_call(service: Stubs, project: str
         assert text in contents(ask(service, project, text, top_k=50))
 
 
-def test_turns_of_a_session_are_never_merged(service: Stubs, project: str) -> None:
-    first = learn(service, project, note("好的", origin=pb.ORIGIN_USER_INPUT, session_id="s"))
-    second = learn(service, project, note("好的", origin=pb.ORIGIN_USER_INPUT, session_id="s"))
-    assert first.results[0].id != second.results[0].id
-
-
 def test_texts_that_are_written_otherwise_are_all_stored_and_read_by_their_ids(service: Stubs, project: str) -> None:
     texts = list(dict.fromkeys(text for pair in APART for text in pair))
     results = learn(service, project, *map(note, texts)).results

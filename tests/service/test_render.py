@@ -113,17 +113,6 @@ def test_an_empty_section_leaves_the_prompt_untouched(service: Stubs, project: s
         assert [one.content for one in rendered.messages] == [original]
 
 
-def test_the_prompt_of_the_code_analyst_comes_with_its_tool(service: Stubs, project: str) -> None:
-    """S1-12, 1.1-17."""
-    request = asked(project, "还款方式", context.RENDER_FORM_CONTEXT, template=context.PROMPT_TEMPLATE_CODE_ANALYST)
-    rendered = service.context.Render(request)
-    beginning = "你是一个专业的代码分析助手。\n\n可用工具：\n- search: 统一搜索代码和领域知识\n"
-    assert rendered.messages[0].content.startswith(beginning)
-    assert "4. 如果问题复杂，可以拆解为多个 SubTask" in rendered.messages[0].content
-    (search,) = rendered.tools
-    assert set(json.loads(search.input_schema_json)["properties"]) == {"query", "topK", "type"}
-
-
 def test_what_the_index_names_is_read_and_stands_in_full_in_the_next_prompt(service: Stubs, project: str) -> None:
     """S2-14, S2-16, S2-17, S2-18, S2-24, S2-25."""
     body = "Tokens live for an hour. " * 30 + "The key is rotated on Mondays."
@@ -304,7 +293,7 @@ def payments(service: Stubs, project: str) -> str:
 
 
 def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs, payments: str) -> None:
-    """S1-02, S1-03, S1-04, S1-12."""
+    """S1-02, S1-03, S1-04, S1-12, 1.1-17."""
     rendered = render(service, payments, "还款方式 添加 流程", template=context.PROMPT_TEMPLATE_CODE_ANALYST)
     tool = rendered.tools[0]
     schema = json.loads(tool.input_schema_json)
@@ -320,7 +309,8 @@ def test_the_tool_is_defined_as_the_document_says_in_every_shape(service: Stubs,
     assert json.loads(tool.anthropic_json)["input_schema"] == schema
     assert json.loads(tool.mcp_json)["inputSchema"] == schema
     (system,) = rendered.messages
-    assert system.content.startswith("你是一个专业的代码分析助手。\n")
+    beginning = "你是一个专业的代码分析助手。\n\n可用工具：\n- search: 统一搜索代码和领域知识\n"
+    assert system.content.startswith(beginning)
     assert "4. 如果问题复杂，可以拆解为多个 SubTask" in system.content
 
 

@@ -144,34 +144,6 @@ def test_a_sentence_said_longer_ago_than_the_echo_window_is_recalled(service: St
         assert chat(service, project, SENTENCE, as_of=as_of) == []
 
 
-def test_an_echo_in_another_width_or_case_is_an_echo(service: Stubs, project: str) -> None:
-    """1.1-2."""
-    learn(service, project, note("Hello　World  还款ＡＢＣ", origin=pb.ORIGIN_USER_INPUT))
-    assert contents(ask(service, project, "hello world 还款abc")) == []
-
-
-@pytest.mark.parametrize(
-    ("said", "asked"),
-    [
-        ("明天几点开会？", "明天几点开会"),
-        ("明天几点开会", "明天几点开会？"),
-        ("我们先还本金。", "我们先还本金!"),
-        ("When is the review?", "when is the review"),
-        ("ok", "OK..."),
-    ],
-)
-def test_an_echo_with_another_final_mark_is_an_echo(service: Stubs, project: str, said: str, asked: str) -> None:
-    """1.1-2."""
-    learn(service, project, note(said, origin=pb.ORIGIN_USER_INPUT))
-    assert contents(ask(service, project, asked)) == []
-
-
-def test_what_goes_on_behind_the_query_is_no_echo(service: Stubs, project: str) -> None:
-    """1.1-2."""
-    learn(service, project, note("明天几点开会？三点。", origin=pb.ORIGIN_USER_INPUT))
-    assert contents(ask(service, project, "明天几点开会")) == ["明天几点开会？三点。"]
-
-
 def test_a_manual_note_that_equals_the_query_is_a_hit(service: Stubs, project: str) -> None:
     """1.1-2."""
     learn(service, project, note(SENTENCE))
@@ -234,6 +206,13 @@ def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(serv
 @pytest.mark.parametrize(
     ("said", "asked", "is_echo"),
     [
+        ("Hello　World  还款ＡＢＣ", "hello world 还款abc", True),
+        ("明天几点开会？", "明天几点开会", True),
+        ("明天几点开会", "明天几点开会？", True),
+        ("明天几点开会？三点。", "明天几点开会", False),
+        ("我们先还本金。", "我们先还本金!", True),
+        ("When is the review?", "when is the review", True),
+        ("ok", "OK...", True),
         ("今天好累", "今天好累😭", True),
         ("good morning :)", "good morning", True),
         ("早安😊！", "早安", True),
@@ -244,9 +223,10 @@ def test_one_text_of_two_owners_two_speakers_and_two_days_is_shown_for_each(serv
         ("start with -v", "start with -V", False),
     ],
 )
-def test_an_echo_is_known_whatever_emoji_it_has(
+def test_an_echo_is_known_in_another_width_or_case_and_whatever_mark_or_emoji_ends_it(
     service: Stubs, project: str, said: str, asked: str, is_echo: bool
 ) -> None:
+    """1.1-2."""
     learn(service, project, note(said, origin=pb.ORIGIN_USER_INPUT))
     assert contents(ask(service, project, asked, min_similarity=-1.0)) == ([] if is_echo else [said])
 

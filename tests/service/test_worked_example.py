@@ -277,13 +277,3 @@ def test_indexing_again_sends_nothing(repayment: Stubs) -> None:
 def test_an_english_question_finds_english_among_chinese(repayment: Stubs) -> None:
     hits = ask(repayment, UNAIDED, "How does the list API paginate?", preset=recall.PRESET_CODE).hits
     assert hits[0].memory.id == "learned/pagination"
-
-
-def test_search_lists_code_and_knowledge_together(repayment: Stubs) -> None:
-    """S1-02, S1-08, S1-11, S1-14, S1-22."""
-    found = repayment.context.Search(project=UNAIDED, query_text="还款方式 添加 流程", top_k=10)
-    scopes = {context.SearchScope.Name(result.scope) for result in found.results}
-    assert scopes == {"SEARCH_SCOPE_CODE", "SEARCH_SCOPE_KNOWLEDGE"}
-    scores = [result.score for result in found.results]
-    assert scores == sorted(scores, reverse=True)
-    assert found.text.startswith("1. [")

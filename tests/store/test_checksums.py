@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import lmdb
 import pytest
@@ -12,7 +13,7 @@ from hummock.core.errors import DataLoss
 from hummock.core.memory import Filter
 from hummock.store import WritableStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
-from hummock.store.tables import keys, record_codec, stored_projects
+from hummock.store.tables import keys, record_codec, sessions, stored_projects
 from tests.ports.asking import ask, ids, put
 from tests.snapshots import at
 from tests.store.opening import opened
@@ -167,7 +168,16 @@ def test_parts_of_before_checksums_that_cannot_be_read_are_left_out(tmp_path: Pa
             store.get("loan", ["domain"], 0, full=True)
 
 
-def test_a_database_whose_pages_are_damaged_is_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("module", "read"),
+    [
+        (stored_projects, lambda store: store.get("p", ["m1"], 0, full=True)),
+        (sessions, lambda store: store.sessions.get("p", "s1")),
+    ],
+)
+def test_a_database_whose_pages_are_damaged_is_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, read: Callable[[WritableStore], object]
+) -> None:
     """LMDB raises CorruptedError for a page with invalid content."""
 
     def corrupted(*args: object) -> None:
@@ -175,7 +185,7 @@ def test_a_database_whose_pages_are_damaged_is_trouble(tmp_path: Path, monkeypat
 
     filled(tmp_path)
     with opened(tmp_path) as store:
-        monkeypatch.setattr(stored_projects, "project_number", corrupted)
+        monkeypatch.setattr(module, "project_number", corrupted)
         with pytest.raises(DataLoss, match="restore the directory from a backup"):
-            store.get("p", ["m1"], 0, full=True)
+            read(store)
         assert "is damaged" in store.trouble()

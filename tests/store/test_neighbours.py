@@ -44,17 +44,9 @@ def test_a_file_is_looked_through_once_however_many_of_its_fragments_are_hits(
         assert decodes.count <= 2 * len(docs)
 
 
-def test_a_turn_beside_several_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
-        docs = ask(store, "p", seed=1, pool=100).rows["doc"].tolist()
-        decodes = Decodes(monkeypatch)
-        found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=1 << 20)
-        assert sum(len(each.before) + len(each.after) for each in found) > 200
-        assert decodes.count == 20
-
-
-def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_beside_several_is_decoded_once_and_one_without_room_never(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"t{number}", session_id="s") for number in range(20)))
         docs = ask(store, "p", seed=1, pool=100).rows["doc"].tolist()
@@ -62,6 +54,9 @@ def test_what_finds_no_room_is_not_decoded(tmp_path: Path, monkeypatch: pytest.M
         found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=100)
         assert all(each.is_cut and not each.before and not each.after for each in found)
         assert decodes.count == 0
+        found = at(store, "p").neighbours(docs, 10, full=True, most_bytes=1 << 20)
+        assert sum(len(each.before) + len(each.after) for each in found) > 200
+        assert decodes.count == 20
 
 
 def test_neighbours_come_with_the_hashes_of_their_rows(tmp_path: Path) -> None:

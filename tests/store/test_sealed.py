@@ -334,19 +334,3 @@ def test_replay_refuses_a_log_that_lacks_an_event(tmp_path: Path) -> None:
     changed(tmp_path, "event", keys.event_key(1, 3), flipped)
     with opened(tmp_path) as store, pytest.raises(HummockError, match="event 3"):
         Learning(store, Entries(), lambda project: "").replay("p", None)
-
-
-def test_pages_that_are_none_are_trouble_also_for_who_asks_for_sessions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """LMDB raises CorruptedError for a page with invalid content."""
-
-    def corrupted(*args: object) -> None:
-        raise lmdb.CorruptedError("mdb_get")
-
-    filled(tmp_path)
-    with opened(tmp_path) as store:
-        monkeypatch.setattr(sessions, "project_number", corrupted)
-        with pytest.raises(DataLoss, match="restore the directory from a backup"):
-            store.sessions.get("p", "s1")
-        assert "is damaged" in store.trouble()

@@ -25,36 +25,32 @@ def known(store: WritableStore, *seeds: int) -> list[bool]:
     return [found is not None for found in store.vectors([embedding(seed).digest for seed in seeds])]
 
 
-def test_vectors_of_a_removed_text_are_kept_for_thirty_days(tmp_path: Path) -> None:
+A, B = Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(2,))
+
+
+@pytest.mark.parametrize(
+    ("writes", "days", "kept"),
+    [
+        ([(0, (A, B))], 29, [True, True]),
+        ([(0, (A, B))], 31, [False, True]),
+        # Kept from its last removal on.
+        ([(0, (A,)), (20, (A,))], 20, [True, False]),
+        # One of two memories with a text leaves its vectors to the other.
+        ([(0, (A, Entry(id="b", seeds=(1, 1))))], 31, [True, False]),
+    ],
+)
+def test_vectors_of_a_removed_text_are_kept_for_thirty_days(
+    tmp_path: Path, writes: list[tuple[int, tuple[Entry, ...]]], days: int, kept: list[bool]
+) -> None:
+    """Each write removes a again; the days go by before it."""
     clock = FakeClock()
     with opened(tmp_path, clock=clock) as store:
-        write(store, put=(Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(2,))), delete=("a",))
-        clock.move(29 * DAY_S)
+        for before, entries in writes:
+            clock.move(before * DAY_S)
+            write(store, put=entries, delete=("a",))
+        clock.move(days * DAY_S)
         write(store)
-        assert known(store, 1, 2) == [True, True]
-        clock.move(2 * DAY_S)
-        write(store)
-        assert known(store, 1, 2) == [False, True]
-
-
-def test_a_text_that_comes_again_is_kept_from_its_last_removal_on(tmp_path: Path) -> None:
-    clock = FakeClock()
-    with opened(tmp_path, clock=clock) as store:
-        write(store, put=(Entry(id="a", seeds=(1,)),), delete=("a",))
-        clock.move(20 * DAY_S)
-        write(store, put=(Entry(id="a", seeds=(1,)),), delete=("a",))
-        clock.move(20 * DAY_S)
-        write(store)
-        assert known(store, 1) == [True]
-
-
-def test_one_of_two_memories_with_a_text_leaves_its_vectors_to_the_other(tmp_path: Path) -> None:
-    clock = FakeClock()
-    with opened(tmp_path, clock=clock) as store:
-        write(store, put=(Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(1, 1))), delete=("a",))
-        clock.move(31 * DAY_S)
-        write(store)
-        assert known(store, 1) == [True]
+        assert known(store, 1, 2) == kept
 
 
 def test_a_memory_that_learns_a_keyword_keeps_the_vectors_of_its_text(tmp_path: Path) -> None:
