@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, memory_service_pb2, session_service_pb2
 from tests.service.calls import hummock
-from tests.service.running import Process, Stubs, connected, in_process
+from tests.service.running import Process, Stubs, connected, free_port, in_process
 
 pytestmark = pytest.mark.long
 
@@ -104,9 +103,7 @@ class Agent:
 @pytest.fixture(autouse=True)
 def http_port(monkeypatch: pytest.MonkeyPatch) -> int:
     """A free port on which services of a test answer over HTTP, and the Python hook calls them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
+    port = free_port()
     monkeypatch.setenv("HUMMOCK_HTTP_PORT", str(port))
     return port
 

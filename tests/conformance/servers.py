@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from tests.conformance.certificates import Authority, Signed
 from tests.conformance.fronts import fronts, listening
-from tests.service.running import in_process
+from tests.service.running import free_port, in_process
 
 CASES = Path(__file__).parent / "cases"
 _DRAIN_S = 1.0
@@ -51,7 +50,7 @@ def serving(directory: Path) -> Iterator[Path]:
         targets = {
             "main": main.target,
             "unix": f"unix://{path}",
-            "down": f"127.0.0.1:{_free_port()}",
+            "down": f"127.0.0.1:{free_port()}",
             **before,
             **{name: f"localhost:{target.rpartition(':')[2]}" for name, target in secure.items()},
             "expired": f"127.0.0.1:{late.target.rpartition(':')[2]}",
@@ -102,10 +101,3 @@ def _tls_settings(directory: Path, name: str, signed: Signed) -> dict[str, str]:
     for setting, data in files.items():
         (directory / f"{name}.{setting}.pem").write_bytes(data)
     return {setting: str(directory / f"{name}.{setting}.pem") for setting in files}
-
-
-def _free_port() -> int:
-    """One on which nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

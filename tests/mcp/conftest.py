@@ -14,7 +14,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 
 from hummock_tools.mcp import serving
 from tests.service.conftest import model, models_dir
-from tests.service.running import in_thread, settings
+from tests.service.running import free_port, in_thread, settings
 
 __all__ = ["HELLO", "Agent", "model", "models_dir"]
 Agent: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
@@ -32,9 +32,7 @@ HELLO = {
 @pytest.fixture(scope="session")
 def target(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model: str) -> Iterator[str]:
     """Address of the one service of these tests."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     with in_thread(settings(tmp_path_factory.mktemp("data"), models_dir, model, port=port)):
         yield f"127.0.0.1:{port}"
 

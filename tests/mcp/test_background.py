@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from hummock_client.channel import is_local
 from hummock_tools.cli import background
 from hummock_tools.cli.background import LOG_FILE, BackgroundService, NotStarted
 from tests.mcp.test_tools import answer, text_of
+from tests.service.running import free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
 
@@ -32,9 +32,7 @@ COMMAND = (sys.executable, "-m", "hummock", "mcp", "--project", "p")
 @pytest.fixture
 def away() -> str:
     """A target where nothing listens yet."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{free.getsockname()[1]}"
+    return f"127.0.0.1:{free_port()}"
 
 
 @pytest.fixture

@@ -19,17 +19,7 @@ from hummock.recall.pipeline import Recall
 from tests.snapshots import over
 from tests.strategies import write_request
 from tests.sure import sure
-from tests.workplace import Workplace, workplace
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Iterator[Workplace]:
-    with workplace(tmp_path) as made:
-        yield made
-
-
-def note(text: str, memory_id: str) -> Draft:
-    return Draft(id=memory_id, kind=MemoryKind.NOTE, payload=Payload(content=text))
+from tests.workplace import Workplace, note, workplace
 
 
 def recalled(work: Workplace, text: str, **fields: object) -> Recalled:

@@ -30,12 +30,6 @@ def ending(draft: Draft, in_s: float) -> Draft:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Iterator[Workplace]:
-    with workplace(tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
 def expiry(work: Workplace) -> Iterator[Expiry]:
     with closing(Expiry(work.store)) as made:
         yield made

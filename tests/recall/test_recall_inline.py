@@ -18,6 +18,7 @@ from hummock.ports.store import Snapshot
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
 from hummock.store import snapshot
+from tests.recall.test_cached_recall import bare
 from tests.snapshots import over
 from tests.strategies import SPACE, unit_vector
 from tests.workplace import Workplace, note
@@ -50,11 +51,6 @@ class Hurried:
 @pytest.fixture
 def hurried(work: Workplace) -> Hurried:
     return Hurried(work)
-
-
-def bare(answer: Recalled) -> Recalled:
-    """The answer without what may differ: how long it took, and whether it came from the cache."""
-    return replace(answer, receipt=replace(answer.receipt, stages=(), elapsed_s=0.0, cached=False))
 
 
 def test_at_once_is_the_answer_that_waiting_gives(hurried: Hurried) -> None:

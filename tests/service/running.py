@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -124,6 +125,13 @@ def in_thread(chosen: Settings) -> Iterator[Stubs]:
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
+
+
+def free_port() -> int:
+    """One on which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 class NotStarted(Exception):

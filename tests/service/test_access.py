@@ -7,7 +7,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ from hummock.access.tokens import TokenFile
 from hummock.core.access import Scope
 from hummock_client import Client, HummockCallError
 from hummock_tools.cli.background import SERVING_ON
-from tests.service.running import in_process
+from tests.service.running import free_port, in_process
 
 pytestmark = [pytest.mark.long, pytest.mark.timed, pytest.mark.storeless]
 
@@ -148,7 +147,7 @@ def test_http_before_a_unix_socket_asks_for_a_token_though_the_socket_does_not(
     data: Path, models_dir: Path, model: str
 ) -> None:
     """All users of the machine reach HTTP; the socket is its owner's."""
-    directory, port = data / "unix", _free_port()
+    directory, port = data / "unix", free_port()
     text = token_of(directory, "ci", "shop:learn")
     environ = {"HUMMOCK_UNIX_SOCKET": str(data / "u.sock"), "HUMMOCK_HTTP_PORT": str(port)}
     with in_process(directory, models_dir, model, environ) as service:
@@ -240,9 +239,3 @@ def test_an_address_of_the_network_needs_a_token_and_says_how_to_make_one(data: 
     plain = hummock(*arguments, "--allow-remote-plaintext")
     assert plain.returncode == 1
     assert "hummock tokens create NAME --scope" in plain.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
