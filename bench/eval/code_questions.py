@@ -6,12 +6,14 @@ are ours (`data/code_questions.tsv`); the libraries' code is read where it is in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.eval.answers import REPOSITORY
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package, on_disk
+from bench.eval.made import drawn
 from bench.eval.noise import noise_slices, rows
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CODE, Way
@@ -27,6 +29,10 @@ PACKAGES = {"click": "8.5.1", "starlette": "1.10.0"}
 
 _WAYS = (AGENT, CODE)
 _LANGUAGES = ("zh", "en")
+
+MOST_NAMES = 120
+"""Names that are asked for in every case; drawn from those that one definition of all three repositories has."""
+_SNAKE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z][a-z0-9]*)+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +62,40 @@ def code(_: Path) -> Corpus:
     return Corpus(
         name="code",
         projects={project_of(name): tree.memories() for name, tree in trees.items()},
-        slices=(*question_slices(code_questions(), trees, say), *_noise(trees)),
+        slices=(*question_slices(code_questions(), trees, say), *_noise(trees), *name_slices(trees)),
     )
+
+
+def name_slices(trees: Mapping[str, Indexed]) -> Iterator[Slice]:
+    """Look-ups of functions and methods by their names, as written and in four other cases."""
+    defined: dict[str, list[tuple[str, str]]] = {}
+    for repository, tree in trees.items():
+        for fragment in tree.fragments:
+            name = fragment.symbol.rpartition(".")[2]
+            if _SNAKE.fullmatch(name) and (repository, fragment.id) not in defined.get(name, ()):
+                defined.setdefault(name, []).append((repository, fragment.id))
+    once = {name: places[0] for name, places in defined.items() if len(places) == 1}
+    names = sorted(drawn(once, MOST_NAMES))
+    for case, write in _CASES.items():
+        questions = tuple(
+            Question(
+                id=f"name:{name}",
+                project=project_of(once[name][0]),
+                text=write(name.split("_")),
+                relevant=frozenset({once[name][1]}),
+            )
+            for name in names
+        )
+        yield Slice(set="names", name=case, questions=questions, way=AGENT)
+
+
+_CASES: Mapping[str, Callable[[Sequence[str]], str]] = {
+    "snake": "_".join,
+    "camel": lambda parts: parts[0] + "".join(map(str.capitalize, parts[1:])),
+    "pascal": lambda parts: "".join(map(str.capitalize, parts)),
+    "upper": lambda parts: "_".join(parts).upper(),
+    "kebab": "-".join,
+}
 
 
 def _noise(trees: Mapping[str, Indexed]) -> Iterator[Slice]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.eval.code_questions import FOLDERS, CodeQuestion, code_questions, question_slices
+from bench.eval.code_questions import FOLDERS, CodeQuestion, code_questions, name_slices, question_slices
 from bench.eval.history import changes, history
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package
 from hummock_tools.indexing.fragment import SourceFile
@@ -72,6 +72,15 @@ def test_questions_whose_function_is_gone_are_left_out_aloud() -> None:
     slices = list(question_slices(asked, {"mill": cut(mill=MILL)}, said.append))
     assert {tuple(one.id for one in each.questions) for each in slices} == {("here",)}
     assert said == ["code: 1 questions are left out, for what they ask about is gone: gone"]
+
+
+def test_a_name_that_is_defined_once_is_asked_for_in_every_case() -> None:
+    grain = "def crush_corn(corn):\n    return corn\n\n\ndef sift_flour(flour):\n    return flour\n"
+    other = "def sift_flour(flour):\n    return 1\n"
+    slices = list(name_slices({"mill": cut(mill=grain), "shop": cut(shop=other)}))
+    asked = [[(one.text, one.project, one.relevant) for one in each.questions] for each in slices]
+    texts = ("crush_corn", "crushCorn", "CrushCorn", "CRUSH_CORN", "crush-corn")
+    assert asked == [[(text, "code-mill", frozenset({"mill.py#crush_corn"}))] for text in texts]
 
 
 def test_a_library_of_another_version_is_left_out_aloud() -> None:

@@ -122,6 +122,56 @@ def test_capitals_and_underscores_tell_a_name_from_any_number_of_others(
     assert all(f"{name}: 账本" not in hit.memory.content for hit in hits[2:])
 
 
+CASES = (
+    "parse_repayment_date",
+    "parseRepaymentDate",
+    "ParseRepaymentDate",
+    "PARSE_REPAYMENT_DATE",
+    "parse-repayment-date",
+)
+BODY = "if value is None: raise ValueError"
+
+
+def function(name: str, file: str) -> pb.Memory:
+    return fragment(f"{file}.py", name, f"def {name}(value):\n    {BODY}", id=file)
+
+
+def teach_parts(service: Stubs, project: str) -> None:
+    """Functions with some of the parts of the name, and one with all of them in another order."""
+    names = ("parse_date", "parse_repayment", "repayment_date_parse", "date_of_repayment", "parse_the_repayment_date")
+    inputs = [function(name, f"{name}-{number}") for name in names for number in range(8)]
+    learn(service, project, *inputs)
+
+
+@pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CODE])
+@pytest.mark.parametrize("written", CASES)
+def test_a_name_is_found_in_whatever_case_it_is_asked_for(
+    service: Stubs, project: str, written: str, preset: recall.Preset.ValueType
+) -> None:
+    teach_parts(service, project)
+    learn(service, project, function(written, "definition"))
+    for asked in CASES:
+        answer = ask(service, project, asked, preset=preset)
+        assert [*answer.hits, *answer.code_fragments][0].memory.id == "definition", asked
+
+
+def test_a_name_in_the_case_that_is_asked_for_comes_first(service: Stubs, project: str) -> None:
+    teach_parts(service, project)
+    learn(service, project, *(function(name, f"file-{name}") for name in CASES))
+    for asked in CASES:
+        hits = ask(service, project, asked, near_twin_bar=2.0).hits
+        assert hits[0].memory.id == f"file-{asked}"
+        assert {hit.memory.id for hit in hits[: len(CASES)]} == {f"file-{name}" for name in CASES}
+
+
+def test_a_name_in_camel_case_is_found_in_small_letters(service: Stubs, project: str) -> None:
+    teach_parts(service, project)
+    learn(service, project, function("parseRepaymentDate", "definition"))
+    hits = ask(service, project, "parserepaymentdate").hits
+    assert hits[0].memory.id == "definition"
+    assert [(one.asked, one.meant) for one in hits[0].corrections] == [("parserepaymentdate", "parseRepaymentDate")]
+
+
 REAL = pytest.mark.usefixtures("real_models")
 V1 = '''def parse_date(text):
     """Parse a date such as 2024-05-02 and return a datetime."""

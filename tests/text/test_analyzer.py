@@ -13,7 +13,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hummock.text import analyzer
-from hummock.text.analyzer import MAX_TERM_CHARACTERS, document_terms, first_terms, query_terms, query_words
+from hummock.text.analyzer import (
+    MAX_TERM_CHARACTERS,
+    document_terms,
+    first_terms,
+    other_spellings,
+    query_terms,
+    query_words,
+)
 from hummock.text.keywords import COMMON_WEIGHT, content_weights
 from hummock.text.question import Question
 
@@ -98,6 +105,21 @@ def test_styles_of_one_name_match_through_their_parts(stored: str, asked: str) -
 def test_the_same_spelling_matches_as_a_whole_too() -> None:
     assert "parsedate" in query_terms("parseDate")
     assert "parsedate" in document_terms("val x = parseDate(raw)")
+
+
+@pytest.mark.parametrize(
+    ("name", "spellings"),
+    [
+        ("parseDate", ["parse_date", "parse-date"]),
+        ("PARSE_DATE", ["parsedate", "parse-date"]),
+        ("Sha256Of", ["sha_256_of", "sha-256-of", "sha256_of", "sha256-of"]),
+        ("parsedate", ["parsedate"]),
+        ("parse date", []),
+        ("解析", []),
+    ],
+)
+def test_a_name_has_other_spellings_by_its_parts(name: str, spellings: list[str]) -> None:
+    assert other_spellings(name) == spellings
 
 
 def test_long_terms_stay_distinct() -> None:

@@ -31,12 +31,12 @@ MOST_WEIGHED = 1024
 
 _MARKS = ("", "?", "!", ".", "。")
 
-_WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#]+")
+_WORD_OF_CODE = re.compile(r"[A-Za-z0-9_$.:#-]+")
 _CJK_RUN = re.compile(f"[{CJK}]+")
 _NAME_CHARACTERS = re.compile(rf"[\w$@#.:/+*{NAMED}-]{{1,64}}")
 _CJK_NAME_CHARACTERS = range(2, 5)
 _NO_WEIGHTS: NDArray[np.float32] = np.empty(0, np.float32)
-_JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
+_JOINT = re.compile(r"[A-Za-z0-9][_$.:#]+[A-Za-z0-9]|[A-Za-z]-[A-Za-z]|[a-z][A-Z]|[A-Za-z][0-9]|^_[A-Za-z]")
 
 
 _NO_TOKENS: NDArray[np.int8] = np.empty((0, 0), np.int8)
@@ -51,6 +51,8 @@ class CorrectedWord(Struct, frozen=True, kw_only=True):
         terms: Terms of the indexed word.
         places: Indexes of the query's unknown terms.
         is_sure: Whether the query's word is unlikely to be a different word that only resembles the indexed one.
+        is_name: Whether both are one name of code, in camel, snake or kebab case.
+        is_held: Whether memories hold the query's word as well.
     """
 
     asked: str
@@ -58,6 +60,8 @@ class CorrectedWord(Struct, frozen=True, kw_only=True):
     terms: tuple[str, ...]
     places: tuple[int, ...]
     is_sure: bool = True
+    is_name: bool = False
+    is_held: bool = False
 
 
 class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):

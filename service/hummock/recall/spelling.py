@@ -1,7 +1,8 @@
-"""Corrections of query words that no memory holds, to words that some do: misspellings and pinyin.
+"""Corrections of query words that no memory holds, to words that some do: misspellings, pinyin and names of code.
 
-A weak path. It runs only if a search has met an unknown word; a candidate found by it alone has a lower word score than
-any that holds a word of the query itself. Source of the numbers: docs/decisions/043.
+A weak path. It runs only if a search has met an unknown word, or if the query is a name of code, which may be written
+in another case elsewhere; a candidate found by it alone has a lower word score than any that holds a word of the query
+itself. Source of the numbers: docs/decisions/043.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hummock.core.memory import Memory
 from hummock.core.recall import Correction
 from hummock.ports.store import Snapshot
 from hummock.recall.query_features import MAX_TERMS, CorrectedWord, QueryFeatures
-from hummock.text.analyzer import TOKEN, first_terms, pairs, query_terms
+from hummock.text.analyzer import TOKEN, first_terms, other_spellings, pairs, query_terms
 from hummock.text.keywords import content_weights, pieces
 from hummock.text.normalise import is_han, nfkc, simplified
 from hummock.text.question import Question, question_of
@@ -36,7 +37,8 @@ from hummock.text.spelling import (
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
 WEIGHT = 0.7
-"""Weight of a corrected word; a word of the query that is indexed has 1."""
+"""Weight of a corrected word; a word of the query that is indexed has 1, and so has a name in another case if no memory
+has it as asked."""
 
 BEHIND = 0.9
 """Upper bound on the word score of a match by correction, as a share of the least score by the query's own words."""
@@ -51,10 +53,11 @@ _MOST_COMPARED = 2048
 _MOST_WRITTEN = 2048
 _LOOKED_THROUGH = 20_000
 _LATIN = re.compile(r"[A-Za-z]+")
+_JOINT = re.compile(r"[a-z][A-Z]|[A-Za-z0-9][_-]+[A-Za-z0-9]|[A-Za-z][0-9]")
 
 
 def find_corrections(features: QueryFeatures, question: Question, project: Snapshot) -> tuple[CorrectedWord, ...]:
-    """Corrections of the query's words that no memory of the project holds.
+    """Corrections of the query's words that no memory of the project holds; of a name also other cases of a held one.
 
     Args:
         features: The query's.
@@ -62,7 +65,9 @@ def find_corrections(features: QueryFeatures, question: Question, project: Snaps
         project: Where they are looked for.
     """
     unheld = {features.terms[place]: place for place in project.unheld(features.terms)}
-    return tuple(_Lookup(project, features, unheld).all(question)) if unheld else ()
+    if not unheld and not features.is_name:
+        return ()
+    return tuple(_Lookup(project, features, unheld).all(question))
 
 
 class _Lookup:
@@ -75,8 +80,16 @@ class _Lookup:
         self._unheld = unheld
 
     def all(self, question: Question) -> Iterator[CorrectedWord]:
-        """Yield corrections, pinyin first: a word in pinyin is no misspelling."""
+        """Yield corrections, names first, then pinyin: neither is a misspelling."""
+        features, words = self._features, self._features.words
+        places = range(len(words)) if features.is_name else self._unheld.values()
+        is_one_word = bool(features.exact_name) and not features.is_name
+        to_look_up = [place for place in places if is_one_word or _JOINT.search(words[place])]
+        names = list(self._spelt_otherwise(to_look_up)) if to_look_up else []
+        yield from names
+        named = {place for meant in names for place in meant.places}
         latin = [place for place in self._unheld.values() if _LATIN.match(self._features.words[place])]
+        latin = [place for place in latin if place not in named]
         in_pinyin = list(self._typed(latin)) if latin else []
         yield from in_pinyin
         # Only with an unknown pair of characters; a known pair may span two words.
@@ -87,6 +100,19 @@ class _Lookup:
         if len(misspelt) <= MOST_MISSPELT:
             for place in misspelt:
                 yield from self._misspelt(place)
+
+    def _spelt_otherwise(self, places: Sequence[int]) -> Iterator[CorrectedWord]:
+        """Yield the project's names that are those of the query in another case."""
+        words, unheld = self._features.words, self._unheld.values()
+        others = {place: other_spellings(words[place]) for place in places}
+        held = self._held([term for spellings in others.values() for term in spellings])
+        for place, spellings in others.items():
+            asked, is_held = words[place], place not in unheld
+            for term in spellings:
+                if term in held:
+                    yield CorrectedWord(
+                        asked=asked, word=term, terms=(term,), places=(place,), is_name=True, is_held=is_held
+                    )
 
     def _typed(self, places: list[int]) -> Iterator[CorrectedWord]:
         """Chinese words that are typed in pinyin: in one word, or in several of a syllable each."""
@@ -170,35 +196,44 @@ def _terms_of(forms: Iterable[str]) -> dict[str, str]:
 
 
 def with_spelling(features: QueryFeatures, meant: tuple[CorrectedWord, ...]) -> QueryFeatures:
-    """The features with the corrections to search for."""
+    """The features with the corrections to search for; of a name in another case they are what holders hold."""
     stands_for: dict[str, int] = {}
+    same_name: dict[str, str] = {}
     for each in meant:
         for term in each.terms:
             if term not in features.terms:
                 bits = sum(1 << place for place in each.places) if each.is_sure else 0
                 stands_for[term] = stands_for.get(term, 0) | bits
+                if each.is_name and not each.is_held:
+                    same_name[term] = features.terms[each.places[0]]
     terms = tuple(stands_for)[:MAX_TERMS]
     if not terms:
         return features
     spelling = Spelling(
         terms=terms,
-        weights=np.full(len(terms), WEIGHT, np.float32),
+        weights=np.array([1.0 if term in same_name else WEIGHT for term in terms], np.float32),
         stands_for=np.array([stands_for[term] for term in terms], np.uint32),
     )
-    return replace(features, meant=meant, spelling=spelling)
+    as_held = {asked: term for term, asked in same_name.items()}
+    name_terms = tuple([as_held.get(term, term) for term in features.name_terms])
+    return replace(features, meant=meant, spelling=spelling, name_terms=name_terms)
 
 
 def with_corrections(found: Candidates, features: QueryFeatures, text: str) -> Candidates:
     """Add matches of corrected words to the candidates' word scores.
 
     A candidate that holds a content word of the query gains by them. All others get a lower word score than each of
-    those. Only sure corrections are evidence.
+    those; of a name that is held as it was asked, all that hold it in another case only. Only sure corrections are
+    evidence.
     """
     said, spelling = found.spelt, features.spelling
     if said is None or spelling is None:
         return found
-    tells = content_weights(features.terms, [question_of(text)]) > 0
-    telling = np.uint32(sum(1 << place for place, is_telling in enumerate(tells.tolist()) if is_telling))
+    telling_places = {place for each in features.meant if each.is_held for place in each.places}
+    if not telling_places:
+        tells = content_weights(features.terms, [question_of(text)]) > 0
+        telling_places = set(np.flatnonzero(tells).tolist())
+    telling = np.uint32(sum(1 << place for place in telling_places))
     holds, is_meant = found.matched & telling != 0, said.keyword > 0
     keyword = found.keyword + said.keyword
     is_weak = is_meant & ~holds
@@ -211,9 +246,12 @@ def with_corrections(found: Candidates, features: QueryFeatures, text: str) -> C
 
 
 def own_words(features: QueryFeatures) -> int:
-    """The bits of the query's terms that were not corrected; a hit does not hold the corrected ones themselves."""
+    """The bits of the query's terms that some memory holds; a hit does not hold the corrected ones themselves."""
     spelling = features.spelling
-    return ~(0 if spelling is None else int(np.bitwise_or.reduce(spelling.stands_for)))
+    if spelling is None:
+        return ~0
+    held = {place for each in features.meant if each.is_held for place in each.places}
+    return ~int(np.bitwise_or.reduce(spelling.stands_for)) | sum(1 << place for place in held)
 
 
 def corrections(held: int, features: QueryFeatures, memory: Memory) -> tuple[Correction, ...]:

@@ -49,6 +49,8 @@ _TELLING = re.compile(r"[A-Z_]")
 _LETTER_OR_DIGIT = re.compile(r"[A-Za-z0-9]")
 # An acronym's plural (IDs) is one part.
 _ASCII_PART = re.compile(r"[A-Z]{2,}+s(?![A-Za-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_JOINTS = ("", "_", "-")
+_BEFORE_NUMBER = re.compile(r"[_-](?=[0-9])")
 _PLAIN_WORD = re.compile(rf"[A-Z]?[a-z]{{{MIN_STEM_CHARACTERS},{MAX_STEM_CHARACTERS - 1}}}")
 """An ASCII word that has a single part and is stemmed."""
 _BARE_WORD = re.compile(rf"[a-z]{{1,{MIN_STEM_CHARACTERS - 1}}}|[0-9]{{1,{MAX_TERM_CHARACTERS}}}")
@@ -91,6 +93,24 @@ def _first_term(word: str) -> str:
     if _IDENTIFIER.fullmatch(word) and len(_ASCII_PART.findall(word)) > 1:
         return bounded(word.lower())
     return query_terms(word)[0]
+
+
+def other_spellings(word: str) -> list[str]:
+    """Return the terms of a name in camel case, snake case and kebab case, without its own.
+
+    A number is a part of its own, or belongs to the part before it. Of one part, which is stemmed, it is the word as it
+    stands: so is a name in camel case of these letters. Only names in ASCII have other spellings.
+    """
+    if not _IDENTIFIER.fullmatch(word):
+        return []
+    parts = [part.lower() for part in _ASCII_PART.findall(word)]
+    if len(parts) == 1:
+        own, joined = stem(parts[0]), [parts[0]]
+    else:
+        own = bounded(word.lower())
+        joined = [joint.join(parts) for joint in _JOINTS]
+        joined += [_BEFORE_NUMBER.sub("", name) for name in joined[1:]]
+    return [term for term in dict.fromkeys(map(bounded, joined)) if term != own]
 
 
 def exact_names(text: str) -> list[str]:

@@ -260,12 +260,17 @@ class Search:
         return newest[np.isin(docs[newest], list(held))] if held else _NOTHING
 
     def _holders(self, query: GroupQuery, allowed: Flags) -> Ordinals:
-        """Memories that contain the whole name, if they are few: BM25 may prefer others with parts of it."""
+        """Memories that contain the whole name, if they are few: BM25 may prefer others with parts of it.
+
+        Of a name of several parts only those that write it in the same capitals, if there are any.
+        """
         found = np.flatnonzero(self._with_all(query.name_terms) & allowed)
-        if len(found) > MOST_HOLDERS:
+        if len(found) > (1 if len(query.name_terms) > 1 else MOST_HOLDERS):
             # Inflected forms share the terms of a word, and so do names with and without surrounding underscores.
             written = [facets.name(name) for name in exact_names(query.exact_name)]
-            found = found[self._with_all(written)[found] != 0]
+            as_written = found[self._with_all(written)[found] != 0]
+            if len(as_written) or len(found) > MOST_HOLDERS:
+                found = as_written
         if MOST_HOLDERS < len(found) <= MOST_READ_FOR_A_NAME:
             found = self._holding_it_as_written(found, query.exact_name)
         return found if len(found) <= MOST_HOLDERS else _NOTHING
