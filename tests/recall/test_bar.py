@@ -61,6 +61,31 @@ def test_a_fragment_without_a_vector_is_found_by_its_words_and_a_name_by_itself(
     assert left(rows) == ["held", "pending"]
 
 
+def worded(memory_id: str, keyword: float, matched: int) -> Row:
+    return fragment(memory_id, 0.05, 8, 9, keyword=keyword, matched=matched, found_by=BOTH)
+
+
+def test_what_words_rank_first_with_evidence_enough_needs_no_similarity() -> None:
+    """1.1-10."""
+    rows = [
+        worded("fourth", 3.0, 0b1111),
+        worded("third", 4.0, 0b1111),
+        worded("second, with a rare word alone", 5.0, 0b1000),
+        worded("first, with words that tell little", 6.0, 0b0111),
+    ]
+    found = replace(candidates(rows, (0.05, 0.05, 0.05, 1.0)), name="code", searched=4096)
+    query = features(asked=(1, 2), terms=("a", "b", "c", "d"), term_weights=(1.0, 1.0, 1.0, 1.0))
+    assert above_bar(ranked(found, BARRED, query), BARRED, query, PLAIN).memory_ids == ("third",)
+
+
+def test_where_several_pass_less_is_asked_of_the_others() -> None:
+    """1.1-10."""
+    others = [fragment("below", 0.40, 1, 9), fragment("far below", 0.30, 1, 9)]
+    passing = [fragment(name, 0.45, 1, 2, file=place) for place, name in enumerate("abc", 1)]
+    assert left([*passing[:2], *others]) == ["a", "b"]
+    assert left([*passing, *others]) == ["a", "b", "below", "c"]
+
+
 def test_how_similar_a_fragment_should_have_been_is_known() -> None:
     found = fused([fragment("a", 0.35, 1, 9)], 4096)
     assert found.minimum is not None

@@ -27,7 +27,6 @@ from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import make_hits, matched_terms
 from hummock.recall.pipeline import Ranking, Recall
 from hummock.recall.plan import KEEPS_ALL, apply_settings, says_too_little
-from hummock.recall.prefer import above_bar
 from hummock.recall.query_features import QueryFeatures, group_queries
 from hummock.recall.remedy import changes, fewest, remedied, with_room
 from hummock.recall.sentences import sentence
@@ -212,14 +211,14 @@ class _Case:
         late = self.fused.late[row : row + 1]
         best = self.fused.best_cosine
         alone = fuse(_only(self.found, row), late, self.plan, self.features, self.calibration, best)
-        alone = above_bar(alone, self.plan, self.features, self.calibration)
         # With nothing left out, it is somewhere in the order.
         whole = self._fuse_all()
         numbers = self._numbers(whole, int(np.flatnonzero(whole.row == row)[0]))
         numbers = replace(numbers, relevance_rank=0)
         if alone.tally.echoes:
             return Verdict(stage=LossStage.ECHO, numbers=numbers)
-        if alone.below_min_similarity:
+        barred = self.fused.minimum is not None and numbers.similarity < self.fused.minimum[row]
+        if alone.below_min_similarity or barred:
             return Verdict(
                 stage=LossStage.MIN_SIMILARITY, value=numbers.similarity, threshold=self._minimum(row), numbers=numbers
             )

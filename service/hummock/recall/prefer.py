@@ -187,14 +187,26 @@ MOST_EVIDENCE: Final = 2.0
 """Most evidence of words that counts."""
 
 
+BEST_BY_WORDS: Final = 3
+"""Number of fragments, the best by words, that need no similarity if they hold enough of the question's words."""
+
+FEWEST_WORDS: Final = 3
+"""Fewest terms of the question that such a fragment holds: a rare one may stand in any list of words."""
+
+ABOUT_CODE: Final = 3
+"""Number of fragments that pass from which the bar is `LESS_ASKED` lower for the others: the bar is for questions that
+have no answer, and a question with so many is about this code."""
+
+LESS_ASKED: Final = 0.1
+
 _EXEMPT = np.uint8(FoundBy.DOMAIN | FoundBy.KEY_FILE | FoundBy.HOLDER)
 
 
 def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration) -> Fused:
     """Remove fragments below the plan's bar from a group of code; any other group is unchanged.
 
-    Exempt are key files of domains that the query names, holders of the name that the query is, and memories that match
-    its time.
+    Exempt are key files of domains that the query names, holders of the name that the query is, memories that match its
+    time, and the best by words with enough evidence.
 
     Args:
         fused: In any order.
@@ -206,12 +218,24 @@ def above_bar(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Ca
     if plan.code_bar is None or not has_bar(found.name, plan, features):
         return fused
     minimum = _minima(fused, plan.code_bar, plan.min_similarity)
-    similarity = np.nan_to_num(calibration.similarity(found.cosine, han=features.is_han))
-    reaches = (similarity >= minimum) | (found.found_by & _EXEMPT != 0)
+    minimum[found.found_by & _EXEMPT != 0] = KEEPS_ALL
+    minimum[_best_by_words(fused)] = KEEPS_ALL
     if len(fused.time_match):
-        reaches |= fused.time_match >= 1
-    left = np.flatnonzero(reaches[fused.row])
+        minimum[fused.time_match >= 1] = KEEPS_ALL
+    similarity = np.nan_to_num(calibration.similarity(found.cosine, han=features.is_han))
+    left = np.flatnonzero((similarity >= minimum)[fused.row])
+    if len(left) >= ABOUT_CODE:
+        minimum -= LESS_ASKED
+        left = np.flatnonzero((similarity >= minimum)[fused.row])
     return fused.take(left, below_min_similarity=len(fused) - len(left), minimum=minimum)
+
+
+def _best_by_words(fused: Fused) -> NDArray[np.int64]:
+    """Return the rows of the fragments that words rank first, with enough evidence of several of them."""
+    found = fused.candidates
+    best = np.argsort(-found.keyword, kind="stable")[:BEST_BY_WORDS]
+    is_told = (fused.evidence[best] >= 1) & (np.bitwise_count(found.matched[best]) >= FEWEST_WORDS)
+    return best[is_told & (found.keyword[best] > 0)]
 
 
 def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float32]:
