@@ -116,7 +116,7 @@ def test_functions_and_small_classes_are_one_fragment_each() -> None:
         ("pkg/a.py#f", 23, 25),
         ("pkg/a.py#A", 28, 30),
     ]
-    assert found[1].header == "pkg/a.py · f\n@decorated def f(a: int) -> int"
+    assert [each.title for each in found] == ["", "f(a: int)", "A"]
     assert found[1].language == "python"
 
 
@@ -145,11 +145,49 @@ def test_a_large_class_is_a_skeleton_and_its_methods() -> None:
     ]  # fmt: skip
 
 
-def test_a_long_function_is_windows_with_the_same_signature() -> None:
+LONG = "x" * 1_600
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "title"),
+    [
+        (
+            "a.py",
+            "class Plan:\n  @cached\n  def parse(self, text: str,  # as typed\n   *, default=None,\n  ) -> date:\n"
+            "    '{}'\n",
+            "Plan.parse(text: str, *, default=None)",
+        ),
+        (
+            "A.java",
+            "class Area {{\n  @Override\n  double of(@NotNull final Circle c, /* all */ List<Shape> s) "
+            '{{ return "{}"; }}\n}}\n',
+            "Area.of(Circle c, List<Shape> s)",
+        ),
+        (
+            "a.kt",
+            'class Plan {{\n  @JvmStatic\n  fun parse(@Raw text: String, n: Int = 3): Date {{ return "{}" }}\n}}\n',
+            "Plan.parse(text: String, n: Int = 3)",
+        ),
+        ("a.ts", 'export const f = (a: number, /* b */ b?: B) => {{ return "{}" }}\n', "f(a: number, b?: B)"),
+        (
+            "a.go",
+            'package a\nfunc (p *Plan) Parse(text string) error {{\n return "{}"\n}}\n',
+            "Plan.Parse(text string)",
+        ),
+        ("a.cpp", 'int geo::Area::of(const Circle& c) {{ return "{}"; }}\n', "geo.Area.of(const Circle& c)"),
+        ("a.rs", 'impl Plan {{\n fn parse(&self, text: &str) -> u8 {{ "{}" }}\n}}\n', "Plan.parse(text: &str)"),
+    ],
+)
+def test_a_function_is_titled_by_its_path_and_parameters_alone(path: str, text: str, title: str) -> None:
+    """No comment, annotation or type of what it returns stands in the name."""
+    assert title in {each.title for each in cut(path, text.format(LONG))}
+
+
+def test_a_long_function_is_windows_with_the_same_title() -> None:
     text = "def f(total):\n" + "".join(f"    total = step_{turn}(total)  # {'x' * 40}\n" for turn in range(60))
     found = cut("a.py", text)
     assert [each.id for each in found] == [f"a.py#f{suffix}" for suffix in ("", "@2", "@3")]
-    assert {each.signature for each in found} == {"def f(total)"}
+    assert {each.title for each in found} == {"f(total)"}
     assert all(len(each.content) <= MAX_FRAGMENT_CHARACTERS for each in found)
 
 

@@ -42,8 +42,9 @@ def embedded(index: MemoryIndex, payload: Payload) -> tuple[str, str]:
             return _lines(_DOCUMENT.sub("", index.title or domain), *aliases), _lines(summary, payload.content)
         case CodeFragment(symbol=symbol):
             # Its path is found by words, so that a file that is moved says the same; a title that the code has itself,
-            # such as a signature, would only be read again with each piece.
-            return _lines(symbol, "" if _says(payload.content, index.title) else index.title), payload.content
+            # such as a signature, would only be read again with each piece, and so would its name.
+            is_known = index.title.partition("(")[0] == symbol or _says(payload.content, index.title)
+            return _lines(symbol, "" if is_known else index.title), payload.content
         case _:
             return index.title, payload.content
 

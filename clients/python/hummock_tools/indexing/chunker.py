@@ -43,7 +43,7 @@ class _Draft:
 
     place: str
     symbol: str
-    signature: str
+    title: str
     rows: Rows
     content: str | None = None
 
@@ -75,7 +75,7 @@ def _named(drafts: Sequence[_Draft], path: str, language: str, lines: Sequence[s
             path=path,
             language=language,
             symbol=draft.symbol,
-            signature=draft.signature,
+            title=draft.title,
             start_line=draft.rows.first + 1,
             end_line=draft.rows.last + 1,
             content=_text_of(lines, draft.rows) if draft.content is None else draft.content,
@@ -152,7 +152,7 @@ class _Cutter:
         ]
 
     def _draft(self, symbol: Symbol, turn: int, rows: Rows) -> _Draft:
-        return _Draft(_numbered(symbol.path or _LEFTOVER, turn), symbol.path, symbol.signature, rows)
+        return _Draft(_numbered(symbol.path or _LEFTOVER, turn), symbol.path, symbol.title, rows)
 
 
 def _numbered(place: str, turn: int) -> str:

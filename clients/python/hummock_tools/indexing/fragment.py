@@ -53,14 +53,15 @@ class Fragment:
     """A run of lines of one file that is worth recalling on its own.
 
     `start_line` and `end_line` count from 1, both inclusive. A large class is one fragment that spans all its lines
-    with the bodies of its members left out of the content; the members are fragments of their own.
+    with the bodies of its members left out of the content; the members are fragments of their own. `title` is the
+    symbol with a function's parameters, empty without a symbol.
     """
 
     id: str
     path: str
     language: str
     symbol: str
-    signature: str
+    title: str
     start_line: int
     end_line: int
     content: str
@@ -68,12 +69,6 @@ class Fragment:
     def __post_init__(self) -> None:
         if not 1 <= self.start_line <= self.end_line:
             raise ValueError(f"{self.id}: lines {self.start_line} to {self.end_line} are no range")
-
-    @property
-    def header(self) -> str:
-        """Path and symbol on the first line; the signature, if there is one, on the second."""
-        place = f"{self.path} · {self.symbol}" if self.symbol else self.path
-        return f"{place}\n{self.signature}" if self.signature else place
 
 
 def located_id(path: str, place: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -156,6 +157,12 @@ _SLICE_BYTES = 64 * 1024
 _BODY_KINDS = frozenset(
     ["function_body", "class_body", "enum_class_body", "block", "statement_block", "compound_statement"]
 )
+_PARAMETER_KINDS = frozenset(["function_value_parameters", "formal_parameters", "parameters"])
+_ANNOTATION_KINDS = frozenset(
+    ["annotation", "marker_annotation", "modifiers", "parameter_modifiers", "decorator", "attribute_item"]
+)
+_SELF = re.compile(r"^\((?:self|cls|&(?:'\w+ )?(?:mut )?self|mut self)(?:, |(?=\)))")
+_BESIDE_BRACKET = re.compile(r"(?<=[(\[]) | (?=[)\],])|,(?= ?\))")
 _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function", "class"})
 
 
@@ -163,10 +170,12 @@ _FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generato
 class Symbol:
     """A function or class: its rows (from 0, both inclusive, with the comments above it) and its members in order.
 
-    `path` is the dotted name from the outermost namespace in. No two symbols of one list share a row.
+    `path` is the dotted name from the outermost namespace in; `title` adds a function's parameters to it, by which
+    overloads differ. No two symbols of one list share a row.
     """
 
     path: str
+    title: str
     signature: str
     first_row: int
     last_row: int
@@ -288,8 +297,31 @@ class _Reader:
         is_class = node.type in self.language.classes
         members = tuple(_disjoint(self.symbols(node, path, depth + 1))) if is_class else ()
         last_row = max(_last_row(outer), first_row)
+        title = path if is_class else f"{path}{self._parameters(node)}"
         signature = self._signature(outer, node)
-        return Symbol(path=path, signature=signature, first_row=first_row, last_row=last_row, members=members)
+        return Symbol(
+            path=path, title=title, signature=signature, first_row=first_row, last_row=last_row, members=members
+        )
+
+    def _parameters(self, node: Node) -> str:
+        """The parameter list of a function on one line, without comments, annotations and `self`."""
+        found = _parameters_of(node)
+        if found is None:
+            return ""
+        text, at = b"", found.start_byte
+        for start, end in self._unnamed(found, 0):
+            text += self.source[at:start] + b" "
+            at = end
+        line = " ".join((text + self.source[at : found.end_byte]).decode(errors="replace").split())
+        return _SELF.sub("(", _BESIDE_BRACKET.sub("", line))
+
+    def _unnamed(self, node: Node, depth: int) -> Iterator[tuple[int, int]]:
+        """Where the comments and annotations of a parameter list are, in order: first byte, and the one after them."""
+        for child in node.children:
+            if child.type in self.language.leading or child.type in _ANNOTATION_KINDS:
+                yield child.start_byte, child.end_byte
+            elif depth < _MAX_DEPTH:
+                yield from self._unnamed(child, depth + 1)
 
     def _signature(self, outer: Node, node: Node) -> str:
         """The source from the symbol's start to its body on one line, or its first line where it has no body."""
@@ -311,6 +343,20 @@ def _body(node: Node) -> Node | None:
         node = value
     body = node.child_by_field_name("body")
     return body or next((child for child in node.children if child.type in _BODY_KINDS), None)
+
+
+def _parameters_of(node: Node) -> Node | None:
+    value = node.child_by_field_name("value") or node.child_by_field_name("right")
+    if value is not None and value.type in _FUNCTION_VALUES:
+        node = value
+    while True:
+        found = node.child_by_field_name("parameters") or next(
+            (child for child in node.children if child.type in _PARAMETER_KINDS), None
+        )
+        inner = node.child_by_field_name("declarator")
+        if found is not None or inner is None:
+            return found
+        node = inner
 
 
 def _last_row(node: Node) -> int:

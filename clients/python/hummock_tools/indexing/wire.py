@@ -74,7 +74,7 @@ def _code(fragment: Fragment, tags: list[str]) -> pb.Memory:
         id=fragment.id,
         kind=pb.MEMORY_KIND_CODE_FRAGMENT,
         origin=pb.ORIGIN_INDEXER,
-        title=fragment.signature[:_MAX_TITLE_CHARACTERS],
+        title=fragment.title[:_MAX_TITLE_CHARACTERS],
         tags=["code", fragment.language, *tags],
         content=fragment.content,
         code_fragment=pb.CodeFragment(
