@@ -62,7 +62,12 @@ def code(_: Path) -> Corpus:
     return Corpus(
         name="code",
         projects={project_of(name): tree.memories() for name, tree in trees.items()},
-        slices=(*question_slices(code_questions(), trees, say), *_noise(trees), *name_slices(trees)),
+        slices=(
+            *question_slices(code_questions(), trees, say),
+            *_noise(trees),
+            *name_slices(trees),
+            *class_slices(trees),
+        ),
     )
 
 
@@ -89,6 +94,32 @@ def name_slices(trees: Mapping[str, Indexed]) -> Iterator[Slice]:
         yield Slice(set="names", name=case, questions=questions, way=AGENT)
 
 
+def class_slices(trees: Mapping[str, Indexed]) -> Iterator[Slice]:
+    """Questions what a class does, for the fragment that has its documentation; of classes that are defined once."""
+    defined: dict[str, list[tuple[str, str]]] = {}
+    for repository, tree in trees.items():
+        for fragment in tree.fragments:
+            if _DOCUMENTED.match(fragment.content):
+                name = fragment.symbol.rpartition(".")[2]
+                defined.setdefault(name, []).append((repository, fragment.id))
+    once = {name: places[0] for name, places in defined.items() if len(places) == 1}
+    names = sorted(drawn(once, MOST_NAMES))
+    for way in _WAYS:
+        for language, text in _WHAT_IT_DOES.items():
+            questions = tuple(
+                Question(
+                    id=f"class:{name}",
+                    project=project_of(once[name][0]),
+                    text=text.format(name),
+                    relevant=frozenset({once[name][1]}),
+                )
+                for name in names
+            )
+            yield Slice(set="classes", name=way.named(language), questions=questions, way=way)
+
+
+_DOCUMENTED = re.compile(r"(?:@.*\n)*class \w+[^\n]*:\n\s+\"\"\"")
+_WHAT_IT_DOES = {"en": "What does the class {} do?", "zh": "{} 这个类是做什么的"}
 _CASES: Mapping[str, Callable[[Sequence[str]], str]] = {
     "snake": "_".join,
     "camel": lambda parts: parts[0] + "".join(map(str.capitalize, parts[1:])),

@@ -36,7 +36,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
 }
 """Each takes the folder of the shared sets, which those that are made here have no use for. Raises: SetSkipped."""
 
-_COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise", "names"), "history": ("history",)}
+_COSTLY: Mapping[str, tuple[str, ...]] = {"code": ("code", "noise", "names", "classes"), "history": ("history",)}
 """Corpora that take seconds of cutting, and the sets that they hold slices of."""
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.eval.code_questions import FOLDERS, CodeQuestion, code_questions, name_slices, question_slices
+from bench.eval.code_questions import FOLDERS, CodeQuestion, class_slices, code_questions, name_slices, question_slices
 from bench.eval.history import changes, history
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package
 from hummock_tools.indexing.fragment import SourceFile
@@ -81,6 +81,16 @@ def test_a_name_that_is_defined_once_is_asked_for_in_every_case() -> None:
     asked = [[(one.text, one.project, one.relevant) for one in each.questions] for each in slices]
     texts = ("crush_corn", "crushCorn", "CrushCorn", "CRUSH_CORN", "crush-corn")
     assert asked == [[(text, "code-mill", frozenset({"mill.py#crush_corn"}))] for text in texts]
+
+
+def test_a_class_with_documentation_is_asked_for_by_what_it_does() -> None:
+    slices = list(class_slices({"lamp": cut(lamp=SMALL_CLASS, bare="class Bare:\n    size = 1\n")}))
+    assert [each.key for each in slices] == ["classes-en", "classes-zh", "classes-en@code", "classes-zh@code"]
+    assert [one.text for each in slices[:2] for one in each.questions] == [
+        "What does the class Lamp do?",
+        "Lamp 这个类是做什么的",
+    ]
+    assert all(one.relevant == {"lamp.py#Lamp"} for each in slices for one in each.questions)
 
 
 def test_a_library_of_another_version_is_left_out_aloud() -> None:

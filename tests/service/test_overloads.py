@@ -1,4 +1,4 @@
-"""Code that is asked for by a place of a stack trace, and functions of one name that differ in their parameters."""
+"""Code that is asked for by a place of a stack trace or by its class, and functions that differ in their parameters."""
 
 from __future__ import annotations
 
@@ -51,6 +51,30 @@ def test_the_fragment_that_a_trace_names_comes_first(
         *(function(f"shop/Main{n}.java", "Main.main", f"void main{n}(String[] a) {body}", 1) for n in range(20)),
     )  # fmt: skip
     assert codes(ask(service, project, trace, preset=preset))[0] == found
+
+
+@pytest.mark.parametrize("preset", [recall.PRESET_CODE, recall.PRESET_AGENT])
+@pytest.mark.parametrize("question", ["What does the class Cart do?", "Cart 这个类是做什么的？"])
+def test_what_a_class_does_is_answered_by_its_documentation(
+    service: Stubs, project: str, question: str, preset: recall.Preset.ValueType
+) -> None:
+    """Its first fragment, not a later part, a method, or code that speaks of it."""
+    learn(
+        service,
+        project,
+        function("shop/Cart.java", "Cart", "/** Holds goods until they are paid. */\nclass Cart {\n  int size;\n}", 1),
+        function("shop/Cart.java", "Cart", "  int total;\n  int weight;", 60),
+        function("shop/Cart.java", "Cart.Cart", "Cart(Shop shop) { this.shop = shop; }", 5),
+        *(
+            function("shop/Cart.java", f"Cart.do{n}", f"Cart do{n}(Cart cart) {{ do class Cart; }}", 10 + n)
+            for n in range(9)
+        ),
+        *(
+            function(f"shop/Use{n}.java", f"Use{n}", f"class Use{n} {{ Cart cart; }} // what class Cart does", 1)
+            for n in range(9)
+        ),
+    )
+    assert codes(ask(service, project, question, preset=preset))[0] == "shop/Cart.java:1"
 
 
 def test_overloads_of_an_indexed_file_are_no_versions_of_each_other(service: Stubs, project: str) -> None:

@@ -45,10 +45,10 @@ from hummock.recall.bridge import (
 )
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import Unanswered, best_cosine, nothing_known
-from hummock.recall.frames import with_frames
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, at_event, event_query
+from hummock.recall.named_code import LONGEST_QUESTION, WHAT_A_CLASS_DOES, with_named_code
 from hummock.recall.plan import CODE, DOMAINS, KEEPS_ALL, MAIN, make_plan, parse_event_time
 from hummock.recall.prefer import apply_rules
 from hummock.recall.query_features import QueryFeatures, group_queries, looks_up_words, query_features
@@ -253,8 +253,9 @@ class Recall:
         """Gather, fuse, rerank and diversify."""
         queries = group_queries(plan, features)
         gathered = project.search(queries)
-        if ":" in query.text or ", line " in query.text:
-            gathered = with_frames(gathered, query.text, project)
+        text = query.text
+        if ":" in text or ", line " in text or WHAT_A_CLASS_DOES.search(text[-LONGEST_QUESTION:]):
+            gathered = with_named_code(gathered, text, project)
         by_meaning = GATHER_ALL if len(features.tokens) else GATHER_BY_VECTOR
         budget.done(GATHER, _search_cost(plan, GATHER if features.vector is None else by_meaning))
         space = self._space

@@ -1,4 +1,4 @@
-"""Places of a stack trace, and the fragments of code that they lie in."""
+"""What a query names of code: places of a stack trace, and the class that it asks about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.recall.frames import MOST_FRAMES, frames_in
+from hummock.recall.named_code import MOST_FRAMES, class_in, frames_in
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,30 @@ def test_of_a_deep_trace_the_first_places_are_read() -> None:
     assert [frame.line for frame in deep] == list(range(1, MOST_FRAMES + 1))
 
 
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("What does the class Ledger do?", "Ledger"),
+        ("what does `shop.Ledger` do", "shop.Ledger"),
+        ("What's the purpose of the Ledger interface?", "Ledger"),
+        ("what is the Ledger class used for?", "Ledger"),
+        ("Ledger 这个类是做什么的", "Ledger"),
+        ("Ledger这个接口是干嘛用的？", "Ledger"),
+        ("请问「Ledger」的作用是什么", "Ledger"),
+        ("LoanLedger 类有什么用", "LoanLedger"),
+        ("What does the ledger do?", ""),
+        ("What does Ledger do with a date?", ""),
+        ("Where is Ledger made?", ""),
+        ("Ledger 在哪里创建", ""),
+        ("账本这个类是做什么的", ""),
+    ],
+)
+def test_a_question_what_a_class_does_names_the_class(text: str, name: str) -> None:
+    assert class_in(text) == name
+    assert class_in(f"{'a' * 8000} {text}") == name
+
+
 @given(st.text(max_size=300))
 def test_no_text_is_an_error(text: str) -> None:
     assert all(frame.line > 0 for frame in frames_in(text))
+    assert class_in(text) in text
