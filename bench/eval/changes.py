@@ -30,16 +30,13 @@ def changes(_: Path) -> Corpus:
     memories: list[pb.Memory] = []
     questions: dict[str, list[Question]] = {}
     for place, (name, old, new, now, before) in enumerate(pairs):
-        told = _FIRST + place * _BETWEEN
-        memories += [_told(f"{name}-old", old, told), _told(f"{name}-new", new, told + _BETWEEN_OLD_AND_NEW)]
+        memories += [told_at(f"{name}-old", old, place), told_at(f"{name}-new", new, place, _BETWEEN_OLD_AND_NEW)]
         for kind, text, right in ((name[:2], now, "new"), (f"{name[:2]}-before", before, "old")):
             if text:
                 relevant = frozenset({f"{name}-{right}"})
                 asks = Question(id=f"{name}-{right}", project=_PROJECT, text=text, relevant=relevant, as_of=asked)
                 questions.setdefault(kind, []).append(asks)
-    memories += [
-        _told(name, text, _FIRST + place * _BETWEEN) for place, (name, text, _) in enumerate(rows("facts.tsv"))
-    ]
+    memories += [told_at(name, text, place) for place, (name, text, _) in enumerate(rows("facts.tsv"))]
     return Corpus(
         name="changes",
         projects={_PROJECT: tuple(sorted(memories, key=lambda each: each.create_time.ToNanoseconds()))},
@@ -51,10 +48,10 @@ def changes(_: Path) -> Corpus:
     )
 
 
-def _told(name: str, text: str, time: datetime) -> pb.Memory:
-    return pb.Memory(
-        id=name, kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_USER_INPUT, content=text, create_time=_timestamp(time)
-    )
+def told_at(name: str, text: str, place: int, later: timedelta = timedelta(0)) -> pb.Memory:
+    """A note that a user told at this place of a series, or so much later."""
+    time = _timestamp(_FIRST + place * _BETWEEN + later)
+    return pb.Memory(id=name, kind=pb.MEMORY_KIND_NOTE, origin=pb.ORIGIN_USER_INPUT, content=text, create_time=time)
 
 
 def _timestamp(time: datetime) -> Timestamp:

@@ -152,6 +152,20 @@ def test_an_undo_takes_back_nothing_of_others(english: Browser, service: Stubs, 
     assert get(service, project, "one").content == "opens at eleven"
 
 
+@pytest.mark.parametrize(("verdict", "said"), [("approve", "Replaced"), ("reject", "Both are kept")])
+def test_a_probable_replacement_is_shown_and_decided(
+    english: Browser, service: Stubs, project: str, verdict: str, said: str
+) -> None:
+    times = Timestamp(seconds=1_700_000_000), Timestamp(seconds=1_700_900_000)
+    texts = "The default branch is master.", "The default branch was renamed to main."
+    learn(service, project, *(note(text, id=text[-5:], create_time=at) for text, at in zip(texts, times, strict=True)))
+    page = english.open("/review", project=project, kind="replaced")
+    assert all(text in page.text for text in texts)
+    answer = english.send("/review/decide", project=project, newer="main.", older="ster.", verdict=verdict)
+    assert said in answer.text
+    assert "No note seems to be replaced" in english.open("/review", project=project, kind="replaced").text
+
+
 @pytest.mark.long
 def test_what_is_held_is_approved_or_rejected(english: Browser, service: Stubs, project: str) -> None:
     held = [note(f"{ORDER} {each}", id=each, origin=memory_pb2.ORIGIN_AI_OUTPUT) for each in ("good", "bad")]

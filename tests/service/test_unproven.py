@@ -54,7 +54,7 @@ FIELDS = {
     **each(KEEPS, "code_fragment.start_line code_fragment.end_line event_time supersedes source_hash metadata"),
     **each(KEEPS, "expire_time pinned"),
     **each(REFUSED, "id kind origin create_time vector text update_time content_hash token_count chunk_count"),
-    **each(REFUSED, "superseded_by writer"),
+    **each(REFUSED, "superseded_by writer distinct_from"),
 }
 CHANGED = [path for path, effect in FIELDS.items() if effect is not REFUSED]
 

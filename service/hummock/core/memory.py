@@ -150,6 +150,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     expire_time: float | None = None
     writer: str = ""
     pinned: bool = False
+    distinct_from: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -183,6 +184,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         chunk_count: Number of its vectors.
         writer: Name of the token with which it was written; empty without one, or if it was not recorded.
         pinned: Whether it is in every prompt of its scope.
+        distinct_from: Ids of older memories that it does not replace, as a person has decided.
     """
 
     id: str
@@ -207,6 +209,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
     expire_time: float | None = None
     writer: str = ""
     pinned: bool = False
+    distinct_from: tuple[str, ...] = ()
 
     def is_over(self, now: float) -> bool:
         """Whether it has expired, at `now` in Unix seconds."""

@@ -32,6 +32,7 @@ from hummock.core.review import UNPROVEN_TRUST, QuarantinedPage, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
 from hummock.memories.pins import require_may_be_pinned, require_room
 from hummock.memories.preparation import Preparation, make_memory
+from hummock.memories.replacements import ReplacementPage, Replacements
 from hummock.memories.screening import passages_of, unseen_in
 from hummock.memories.sessions import written
 from hummock.ports.models import Clock
@@ -281,26 +282,32 @@ def _replaced(value: Value, changes: Changes, names: Sequence[str]) -> Value:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewCommand(WriteCommand):
-    """A decision on ids of held memories."""
+    """A decision on ids of held memories, and on pairs of a newer and an older id."""
 
     ids: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """Number of decisions, and ids without a held memory; stored to answer repeated requests."""
+    """Number of decisions, and ids of what was not there; stored to answer repeated requests."""
 
     count: int
     missing_ids: tuple[str, ...]
 
 
 class Review:
-    """Lists held memories and decides on them. Safe to call from several threads."""
+    """Lists held memories and probable replacements, and decides on them. Safe to call from several threads."""
 
     def __init__(self, store: Store, preparation: Preparation, clock: Clock) -> None:
         self._store = store
         self._preparation = preparation
         self._clock = clock
+        self._replacements = Replacements(store, preparation)
+
+    def replacements(self, project: str, after: int, limit: int) -> ReplacementPage:
+        """The probable replacements among the next notes that tell a change, at most `limit`, after a position."""
+        return self._replacements.page(project, after, limit)
 
     def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         """At most `limit` held memories after an id; empty is the beginning."""
@@ -309,7 +316,8 @@ class Review:
     def approve(self, command: ReviewCommand) -> Written[Decided]:
         """Store held memories as they are at the start; one that is sent again meanwhile is held again.
 
-        Raises: ProjectNotFound, RequestIdReused, StorageFull.
+        Newer notes of the pairs supersede the older ones. Raises: ProjectNotFound, RequestIdReused, StorageFull;
+        InvalidRequest: a note would supersede too many.
         """
         found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
         held = [one for one in found if one is not None]
@@ -317,6 +325,7 @@ class Review:
         drafts = [as_draft(one.memory) for one in held]
         prepared = self._preparation.prepare(command.project, drafts, policy)
         ready = list(zip(held, prepared, self._preparation.embed(prepared), strict=True))
+        decision = self._replacements.decision(command.project, command.pairs, replaces=True)
         now = self._clock.now()
 
         def apply(work: UnitOfWork) -> Decided:
@@ -326,19 +335,26 @@ class Review:
                     store_one(work, made, vectors, now)
                     work.review.delete(one.memory.id)
                     approved.add(one.memory.id)
-            return _decided(command.ids, approved)
+            return _decided(command.ids, approved, decision.apply(work, now))
 
         return written(self._store, command, Decided, apply)
 
     def reject(self, command: ReviewCommand) -> Written[Decided]:
-        """Delete held memories. Raises: ProjectNotFound, RequestIdReused."""
+        """Delete held memories, and note that the older ones of the pairs hold on.
+
+        Raises: ProjectNotFound, RequestIdReused, StorageFull; InvalidRequest: a note would have too many of them.
+        """
+        decision = self._replacements.decision(command.project, command.pairs, replaces=False)
+        now = self._clock.now()
 
         def apply(work: UnitOfWork) -> Decided:
-            return _decided(command.ids, {one for one in command.ids if work.review.delete(one)})
+            gone = {one for one in command.ids if work.review.delete(one)}
+            return _decided(command.ids, gone, decision.apply(work, now))
 
         return written(self._store, command, Decided, apply)
 
 
-def _decided(ids: Sequence[str], done: set[str]) -> Decided:
+def _decided(ids: Sequence[str], done: set[str], pairs: tuple[int, tuple[str, ...]]) -> Decided:
+    count, missing_pairs = pairs
     missing = tuple(one for one in dict.fromkeys(ids) if one not in done)
-    return Decided(count=len(done), missing_ids=missing)
+    return Decided(count=len(done) + count, missing_ids=missing + missing_pairs)

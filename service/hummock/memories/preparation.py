@@ -326,6 +326,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
     draft = one.draft
     first = existing.create_time if existing is not None else now
     told = draft.create_time if draft.create_time is not None else first
+    kept = existing.distinct_from if existing is not None and existing.content_hash == one.content_hash else ()
     return Memory(
         id=one.memory_id,
         kind=draft.kind,
@@ -343,6 +344,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         expire_time=draft.expire_time,
         writer=draft.writer,
         pinned=draft.pinned,
+        distinct_from=draft.distinct_from or kept,
         create_time=told,
         update_time=told if existing is None else now,
         content_hash=one.content_hash,
@@ -384,8 +386,8 @@ def _fingerprint(draft: Draft) -> bytes:
     payload, detail = draft.payload, draft.payload.detail
     body = asdict(payload) | {"detail": None if detail is None else asdict(detail)}
     said = asdict(draft) | {"index": asdict(draft.index), "payload": body}
-    # Independent of the writer.
-    del said["writer"]
+    # Independent of the writer, and of what was decided about its text.
+    del said["writer"], said["distinct_from"]
     # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
     for later in ("metadata", "expire_time", "pinned"):
         if not said[later]:

@@ -47,6 +47,34 @@ class Neighbours:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Alike:
+    """Which older notes may be about the same: at most `count`, so much like it and told so much earlier."""
+
+    least_cosine: float
+    least_age_s: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A note that tells a change: its number, and those of older notes that may be about the same.
+
+    `older` has their cosines to it, best first.
+    """
+
+    doc: int
+    older: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePage:
+    """Notes that tell a change, in write order; `next_after` continues after them, None on the last page."""
+
+    changes: tuple[Change, ...]
+    next_after: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
     """Version of a project: writes accepted, and changes after which a recall could answer differently.
 
@@ -180,6 +208,13 @@ class Snapshot(Protocol):
         At most `most`. Of the filter the speakers, session_ids, tags, metadata, writers and excluded_ids count; a
         memory without a speaker, or without a session, passes the conditions on those. Replaced ones are left out.
         Costs nothing if none is pinned.
+        """
+
+    def changes(self, after: int, most: int, alike: Alike) -> ChangePage:
+        """Return at most `most` notes after position `after` (0: the first) that tell a change and have vectors.
+
+        Replaced ones are left out, also among the older ones, which are notes by the same person that ask nothing. What
+        a writer says that nobody vouches for is only compared with what that writer has said.
         """
 
     def learning(self) -> LearningReader:

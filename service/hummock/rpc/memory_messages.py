@@ -38,6 +38,7 @@ from hummock.core.memory import (
 from hummock.core.review import Quarantined
 from hummock.memories.forget import ForgetCommand, Receipt
 from hummock.memories.garden import ReviewCommand
+from hummock.memories.replacements import Replacement
 from hummock.rpc import values
 from hummock.rpc.message_tables import Layout, encode, table_of
 from hummock.rpc.validation import check
@@ -96,6 +97,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         expire_time=values.time("expire_time", sent, "expire_time"),
         writer=writer,
         pinned=sent.pinned,
+        distinct_from=values.identifiers("distinct_from", sent.distinct_from),
     )
 
 
@@ -170,12 +172,28 @@ def forget_response(receipt: Receipt, seq: int) -> memory_service_pb2.ForgetResp
 def review_command(
     request: memory_service_pb2.ApproveReviewRequest | memory_service_pb2.RejectReviewRequest,
 ) -> ReviewCommand:
-    """The command that decides on held memories. Raises: InvalidRequest."""
+    """The command that decides on what waits. Raises: InvalidRequest."""
+    if not (request.ids or request.replacements):
+        raise InvalidRequest("ids", "is empty, and so is replacements; say what is decided")
     return ReviewCommand(
         project=values.project_name("project", request.project),
         request_id=values.request_id(request.request_id),
         fingerprint=values.fingerprint(request),
         ids=values.identifiers("ids", request.ids),
+        pairs=tuple(
+            (
+                values.identifier(f"replacements[{place}].newer_id", pair.newer_id),
+                values.identifier(f"replacements[{place}].older_id", pair.older_id),
+            )
+            for place, pair in enumerate(request.replacements)
+        ),
+    )
+
+
+def replacement(found: Replacement) -> memory_service_pb2.Replacement:
+    """A note that probably replaces an older one."""
+    return memory_service_pb2.Replacement(
+        newer=memory(found.newer), older=memory(found.older), evidence=found.evidence, similarity=found.similarity
     )
 
 

@@ -159,9 +159,11 @@ class MemoryServicer:
         return memory_messages.forget_response(receipt, seq)
 
     def ListReview(self, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:
-        """Lists memories held for review; a page that would not fit into a reply is shortened."""
+        """Lists what waits for a decision; a page that would not fit into a reply is shortened."""
         project = values.project_name("project", request.project)
         self._require(project)
+        if request.kind == pb.REVIEW_KIND_REPLACEMENT:
+            return self._replacements(project, request)
         after = page_position(request, request.page_token)
 
         def page_of(size: int) -> pb.ListReviewResponse:
@@ -173,8 +175,20 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
+    def _replacements(self, project: str, request: pb.ListReviewRequest) -> pb.ListReviewResponse:
+        after = page_number(request, request.page_token) or 0
+
+        def page_of(size: int) -> pb.ListReviewResponse:
+            page = self._review.replacements(project, after, size)
+            return pb.ListReviewResponse(
+                replacements=map(memory_messages.replacement, page.replacements),
+                next_page_token=page_token(request, str(page.next_after)) if page.next_after else "",
+            )
+
+        return that_fits(page_of, values.page_size(request.page_size))
+
     def ApproveReview(self, request: pb.ApproveReviewRequest, call: CallContext) -> pb.ApproveReviewResponse:
-        """Stores held memories."""
+        """Stores held memories, and lets notes replace older ones."""
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.approve(command)
@@ -183,7 +197,7 @@ class MemoryServicer:
         )
 
     def RejectReview(self, request: pb.RejectReviewRequest, call: CallContext) -> pb.RejectReviewResponse:
-        """Removes held memories."""
+        """Removes held memories, and keeps older notes beside newer ones."""
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.reject(command)

@@ -14,8 +14,9 @@ from hummock.core.errors import SeqNotReached
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.project import GivenNames, Project
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Neighbours, Outdated, Page
+from hummock.ports.store import Alike, ChangePage, Neighbours, Outdated, Page
 from hummock.store.errors import MemoryDamaged
+from hummock.store.search.changes import changes_behind
 from hummock.store.search.crossing import foreign_count
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
@@ -166,6 +167,10 @@ class Snapshot:
             return []
         docs = self.of(lambda view, stored: pinned_docs(view, where, stored, most))
         return [memory for memory in self.load(docs, full=True) if memory is not None]
+
+    def changes(self, after: int, most: int, alike: Alike) -> ChangePage:
+        """Notes that tell a change, after position `after`; see `ports.Snapshot`."""
+        return self.of(lambda view, stored: changes_behind(view, stored, after, most, alike))
 
     def learning(self) -> LearningReader:
         """The project's learning, of the moment of the first read from disk."""

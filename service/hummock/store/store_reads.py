@@ -19,7 +19,7 @@ from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Generation, LookedUp, Neighbours, Outdated, Page
+from hummock.ports.store import Alike, ChangePage, Generation, LookedUp, Neighbours, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
@@ -408,6 +408,9 @@ class _NoProject:
 
     def pinned(self, where: Filter, most: int) -> list[Memory]:
         return []
+
+    def changes(self, after: int, most: int, alike: Alike) -> ChangePage:
+        return ChangePage(changes=(), next_after=None)
 
     def learning(self) -> LearningReader:
         txn = self._opened.enter_context(self._engine.answering())

@@ -171,6 +171,7 @@ def as_draft(memory: Memory) -> Draft:
             expire_time=memory.expire_time,
             writer=memory.writer,
             pinned=memory.pinned,
+            distinct_from=memory.distinct_from,
         )
     )
 

@@ -35,6 +35,9 @@ CHINESE_COMMON_WORDS: Final = CHINESE_STOP_WORDS | _words("chinese_common_words"
 ENGLISH_COMMON_WORDS: Final = ENGLISH_STOP_WORDS | _words("english_common_words")
 """Lower case."""
 
+NO_SUBJECT_WORDS: Final = ENGLISH_STOP_WORDS | _words("no_subject_words")
+"""Words that do not say what a sentence is about; lower case."""
+
 FUNCTION_CHARACTERS: Final = _characters("function_characters")
 """Characters that are words by themselves as often as not."""
 

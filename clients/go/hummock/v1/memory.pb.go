@@ -572,7 +572,11 @@ type Memory struct {
 	// excluded_ids say which prompts; what is pinned without a speaker or a session is in those of all. Learn ignores it,
 	// and says so, for what nobody vouches for: origin AI_OUTPUT or SUMMARY, or a trust below 0.5. What has more tokens than
 	// prompts give to all that is pinned is an error.
-	Pinned        bool `protobuf:"varint,30,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	Pinned bool `protobuf:"varint,30,opt,name=pinned,proto3" json:"pinned,omitempty"`
+	// Ids of older memories that hold on beside it, although it tells a change: a person has rejected that it replaces them
+	// (MemoryService.RejectReview), and nobody is asked again. Optional, at most 64. Learn keeps those of a memory whose text
+	// stays the same.
+	DistinctFrom  []string `protobuf:"bytes,31,rep,name=distinct_from,json=distinctFrom,proto3" json:"distinct_from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -830,6 +834,13 @@ func (x *Memory) GetPinned() bool {
 	return false
 }
 
+func (x *Memory) GetDistinctFrom() []string {
+	if x != nil {
+		return x.DistinctFrom
+	}
+	return nil
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -1043,7 +1054,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xea\t\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\x8f\n" +
+	"\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x16.hummock.v1.MemoryKindR\x04kind\x12*\n" +
@@ -1085,7 +1097,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\vexpire_time\x18\x1c \x01(\v2\x1a.google.protobuf.TimestampR\n" +
 	"expireTime\x12\x16\n" +
 	"\x06writer\x18\x1d \x01(\tR\x06writer\x12\x16\n" +
-	"\x06pinned\x18\x1e \x01(\bR\x06pinned\x1a;\n" +
+	"\x06pinned\x18\x1e \x01(\bR\x06pinned\x12#\n" +
+	"\rdistinct_from\x18\x1f \x03(\tR\fdistinctFrom\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +

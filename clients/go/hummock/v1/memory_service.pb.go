@@ -135,6 +135,59 @@ func (MemoryEventType) EnumDescriptor() ([]byte, []int) {
 	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{1}
 }
 
+// What waits for a decision.
+type ReviewKind int32
+
+const (
+	// HELD.
+	ReviewKind_REVIEW_KIND_UNSPECIFIED ReviewKind = 0
+	// What reads like an instruction to a model.
+	ReviewKind_REVIEW_KIND_HELD ReviewKind = 1
+	// Notes that tell a change of what an older one says.
+	ReviewKind_REVIEW_KIND_REPLACEMENT ReviewKind = 2
+)
+
+// Enum value maps for ReviewKind.
+var (
+	ReviewKind_name = map[int32]string{
+		0: "REVIEW_KIND_UNSPECIFIED",
+		1: "REVIEW_KIND_HELD",
+		2: "REVIEW_KIND_REPLACEMENT",
+	}
+	ReviewKind_value = map[string]int32{
+		"REVIEW_KIND_UNSPECIFIED": 0,
+		"REVIEW_KIND_HELD":        1,
+		"REVIEW_KIND_REPLACEMENT": 2,
+	}
+)
+
+func (x ReviewKind) Enum() *ReviewKind {
+	p := new(ReviewKind)
+	*p = x
+	return p
+}
+
+func (x ReviewKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ReviewKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_memory_service_proto_enumTypes[2].Descriptor()
+}
+
+func (ReviewKind) Type() protoreflect.EnumType {
+	return &file_hummock_v1_memory_service_proto_enumTypes[2]
+}
+
+func (x ReviewKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ReviewKind.Descriptor instead.
+func (ReviewKind) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{2}
+}
+
 // Asks for one memory.
 type GetMemoryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1687,7 +1740,7 @@ func (x *ForgetResponse) GetHeldCount() uint32 {
 	return 0
 }
 
-// Asks for a page of what is held.
+// Asks for a page of what waits.
 type ListReviewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required, 1 to 256 characters.
@@ -1695,7 +1748,9 @@ type ListReviewRequest struct {
 	// At most 1000, more is taken for 1000; 0 and unset mean 100.
 	PageSize uint32 `protobuf:"varint,2,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
 	// next_page_token of the page before; unset means the first page. Other fields must stay the same.
-	PageToken     string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken string `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Unset means HELD.
+	Kind          ReviewKind `protobuf:"varint,4,opt,name=kind,proto3,enum=hummock.v1.ReviewKind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1749,6 +1804,13 @@ func (x *ListReviewRequest) GetPageToken() string {
 		return x.PageToken
 	}
 	return ""
+}
+
+func (x *ListReviewRequest) GetKind() ReviewKind {
+	if x != nil {
+		return x.Kind
+	}
+	return ReviewKind_REVIEW_KIND_UNSPECIFIED
 }
 
 // What is held under one id.
@@ -1815,20 +1877,96 @@ func (x *HeldMemory) GetHoldTime() *timestamppb.Timestamp {
 	return nil
 }
 
-// A page of what is held.
+// A note that probably replaces an older one.
+type Replacement struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The note that tells the change.
+	Newer *Memory `protobuf:"bytes,1,opt,name=newer,proto3" json:"newer,omitempty"`
+	// What it probably replaces.
+	Older *Memory `protobuf:"bytes,2,opt,name=older,proto3" json:"older,omitempty"`
+	// The words of the newer one that say so: a clause of it.
+	Evidence string `protobuf:"bytes,3,opt,name=evidence,proto3" json:"evidence,omitempty"`
+	// Cosine of both, in [-1, 1]: how much they are about one thing.
+	Similarity    float32 `protobuf:"fixed32,4,opt,name=similarity,proto3" json:"similarity,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Replacement) Reset() {
+	*x = Replacement{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Replacement) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Replacement) ProtoMessage() {}
+
+func (x *Replacement) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Replacement.ProtoReflect.Descriptor instead.
+func (*Replacement) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *Replacement) GetNewer() *Memory {
+	if x != nil {
+		return x.Newer
+	}
+	return nil
+}
+
+func (x *Replacement) GetOlder() *Memory {
+	if x != nil {
+		return x.Older
+	}
+	return nil
+}
+
+func (x *Replacement) GetEvidence() string {
+	if x != nil {
+		return x.Evidence
+	}
+	return ""
+}
+
+func (x *Replacement) GetSimilarity() float32 {
+	if x != nil {
+		return x.Similarity
+	}
+	return 0
+}
+
+// A page of what waits.
 type ListReviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// By the bytes of their ids. Fewer than page_size where more would not fit into a reply, or on the last page.
 	Held []*HeldMemory `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
 	// Asks for the page after this one; empty on the last page.
 	NextPageToken string `protobuf:"bytes,2,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	// By the writes of the newer ones. A page has few or none where few of the notes that it looked at replace anything;
+	// another follows if next_page_token is set.
+	Replacements  []*Replacement `protobuf:"bytes,3,rep,name=replacements,proto3" json:"replacements,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ListReviewResponse) Reset() {
 	*x = ListReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1978,7 @@ func (x *ListReviewResponse) String() string {
 func (*ListReviewResponse) ProtoMessage() {}
 
 func (x *ListReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1991,7 @@ func (x *ListReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListReviewResponse.ProtoReflect.Descriptor instead.
 func (*ListReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{22}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListReviewResponse) GetHeld() []*HeldMemory {
@@ -1870,22 +2008,86 @@ func (x *ListReviewResponse) GetNextPageToken() string {
 	return ""
 }
 
-// Asks to make memories of what is held.
+func (x *ListReviewResponse) GetReplacements() []*Replacement {
+	if x != nil {
+		return x.Replacements
+	}
+	return nil
+}
+
+// Names two memories, of which the newer one replaces the older, or does not.
+type ReplacementPair struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Required, at most 256 bytes.
+	NewerId string `protobuf:"bytes,1,opt,name=newer_id,json=newerId,proto3" json:"newer_id,omitempty"`
+	// Required, at most 256 bytes, another one.
+	OlderId       string `protobuf:"bytes,2,opt,name=older_id,json=olderId,proto3" json:"older_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplacementPair) Reset() {
+	*x = ReplacementPair{}
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplacementPair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplacementPair) ProtoMessage() {}
+
+func (x *ReplacementPair) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplacementPair.ProtoReflect.Descriptor instead.
+func (*ReplacementPair) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *ReplacementPair) GetNewerId() string {
+	if x != nil {
+		return x.NewerId
+	}
+	return ""
+}
+
+func (x *ReplacementPair) GetOlderId() string {
+	if x != nil {
+		return x.OlderId
+	}
+	return ""
+}
+
+// Asks to approve what waits.
 type ApproveReviewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required, 1 to 256 characters.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A UUID of the caller's making, as in LearnRequest. Optional.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 512, each at most 256 bytes.
-	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// What is held. At most 512, each at most 256 bytes; required without replacements.
+	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Which notes replace which older ones. At most 512; required without ids.
+	Replacements  []*ReplacementPair `protobuf:"bytes,4,rep,name=replacements,proto3" json:"replacements,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ApproveReviewRequest) Reset() {
 	*x = ApproveReviewRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1897,7 +2099,7 @@ func (x *ApproveReviewRequest) String() string {
 func (*ApproveReviewRequest) ProtoMessage() {}
 
 func (x *ApproveReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1910,7 +2112,7 @@ func (x *ApproveReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveReviewRequest.ProtoReflect.Descriptor instead.
 func (*ApproveReviewRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{23}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ApproveReviewRequest) GetProject() string {
@@ -1934,14 +2136,22 @@ func (x *ApproveReviewRequest) GetIds() []string {
 	return nil
 }
 
+func (x *ApproveReviewRequest) GetReplacements() []*ReplacementPair {
+	if x != nil {
+		return x.Replacements
+	}
+	return nil
+}
+
 // What became of it.
 type ApproveReviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The project's seq after this write.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// How many are memories now; one whose text a memory has already counts.
+	// How many are memories now; one whose text a memory has already counts. Replacements count as well.
 	ApprovedCount uint32 `protobuf:"varint,2,opt,name=approved_count,json=approvedCount,proto3" json:"approved_count,omitempty"`
-	// Those of the ids under which nothing is held.
+	// Those of the ids under which nothing is held, and the newer ids of replacements of which a memory is gone or was changed
+	// meanwhile.
 	MissingIds    []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1949,7 +2159,7 @@ type ApproveReviewResponse struct {
 
 func (x *ApproveReviewResponse) Reset() {
 	*x = ApproveReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1961,7 +2171,7 @@ func (x *ApproveReviewResponse) String() string {
 func (*ApproveReviewResponse) ProtoMessage() {}
 
 func (x *ApproveReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[24]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1974,7 +2184,7 @@ func (x *ApproveReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApproveReviewResponse.ProtoReflect.Descriptor instead.
 func (*ApproveReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{24}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ApproveReviewResponse) GetSeq() uint64 {
@@ -1998,22 +2208,24 @@ func (x *ApproveReviewResponse) GetMissingIds() []string {
 	return nil
 }
 
-// Asks to remove what is held.
+// Asks to reject what waits.
 type RejectReviewRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Required, 1 to 256 characters.
 	Project string `protobuf:"bytes,1,opt,name=project,proto3" json:"project,omitempty"`
 	// A UUID of the caller's making, as in LearnRequest. Optional.
 	RequestId string `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	// 1 to 512, each at most 256 bytes.
-	Ids           []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// What is held. At most 512, each at most 256 bytes; required without replacements.
+	Ids []string `protobuf:"bytes,3,rep,name=ids,proto3" json:"ids,omitempty"`
+	// Which notes do not replace which older ones. At most 512; required without ids.
+	Replacements  []*ReplacementPair `protobuf:"bytes,4,rep,name=replacements,proto3" json:"replacements,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RejectReviewRequest) Reset() {
 	*x = RejectReviewRequest{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2237,7 @@ func (x *RejectReviewRequest) String() string {
 func (*RejectReviewRequest) ProtoMessage() {}
 
 func (x *RejectReviewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[25]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2250,7 @@ func (x *RejectReviewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectReviewRequest.ProtoReflect.Descriptor instead.
 func (*RejectReviewRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{25}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RejectReviewRequest) GetProject() string {
@@ -2062,14 +2274,21 @@ func (x *RejectReviewRequest) GetIds() []string {
 	return nil
 }
 
+func (x *RejectReviewRequest) GetReplacements() []*ReplacementPair {
+	if x != nil {
+		return x.Replacements
+	}
+	return nil
+}
+
 // What became of it.
 type RejectReviewResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The project's seq after this write.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// How many are gone.
+	// How many are gone, or not asked about again.
 	RejectedCount uint32 `protobuf:"varint,2,opt,name=rejected_count,json=rejectedCount,proto3" json:"rejected_count,omitempty"`
-	// Those of the ids under which nothing is held.
+	// As in ApproveReviewResponse.
 	MissingIds    []string `protobuf:"bytes,3,rep,name=missing_ids,json=missingIds,proto3" json:"missing_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2077,7 +2296,7 @@ type RejectReviewResponse struct {
 
 func (x *RejectReviewResponse) Reset() {
 	*x = RejectReviewResponse{}
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2089,7 +2308,7 @@ func (x *RejectReviewResponse) String() string {
 func (*RejectReviewResponse) ProtoMessage() {}
 
 func (x *RejectReviewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_memory_service_proto_msgTypes[26]
+	mi := &file_hummock_v1_memory_service_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2102,7 +2321,7 @@ func (x *RejectReviewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RejectReviewResponse.ProtoReflect.Descriptor instead.
 func (*RejectReviewResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{26}
+	return file_hummock_v1_memory_service_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *RejectReviewResponse) GetSeq() uint64 {
@@ -2251,35 +2470,49 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\n" +
 	"ids_digest\x18\a \x01(\tR\tidsDigest\x12\x1d\n" +
 	"\n" +
-	"held_count\x18\b \x01(\rR\theldCount\"i\n" +
+	"held_count\x18\b \x01(\rR\theldCount\"\x95\x01\n" +
 	"\x11ListReviewRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1b\n" +
 	"\tpage_size\x18\x02 \x01(\rR\bpageSize\x12\x1d\n" +
 	"\n" +
-	"page_token\x18\x03 \x01(\tR\tpageToken\"\x8d\x01\n" +
+	"page_token\x18\x03 \x01(\tR\tpageToken\x12*\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x16.hummock.v1.ReviewKindR\x04kind\"\x8d\x01\n" +
 	"\n" +
 	"HeldMemory\x12*\n" +
 	"\x06memory\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x06memory\x12\x1a\n" +
 	"\bfamilies\x18\x02 \x03(\tR\bfamilies\x127\n" +
-	"\thold_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bholdTime\"h\n" +
+	"\thold_time\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\bholdTime\"\x9d\x01\n" +
+	"\vReplacement\x12(\n" +
+	"\x05newer\x18\x01 \x01(\v2\x12.hummock.v1.MemoryR\x05newer\x12(\n" +
+	"\x05older\x18\x02 \x01(\v2\x12.hummock.v1.MemoryR\x05older\x12\x1a\n" +
+	"\bevidence\x18\x03 \x01(\tR\bevidence\x12\x1e\n" +
+	"\n" +
+	"similarity\x18\x04 \x01(\x02R\n" +
+	"similarity\"\xa5\x01\n" +
 	"\x12ListReviewResponse\x12*\n" +
 	"\x04held\x18\x01 \x03(\v2\x16.hummock.v1.HeldMemoryR\x04held\x12&\n" +
-	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\"a\n" +
+	"\x0fnext_page_token\x18\x02 \x01(\tR\rnextPageToken\x12;\n" +
+	"\freplacements\x18\x03 \x03(\v2\x17.hummock.v1.ReplacementR\freplacements\"G\n" +
+	"\x0fReplacementPair\x12\x19\n" +
+	"\bnewer_id\x18\x01 \x01(\tR\anewerId\x12\x19\n" +
+	"\bolder_id\x18\x02 \x01(\tR\aolderId\"\xa2\x01\n" +
 	"\x14ApproveReviewRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
-	"\x03ids\x18\x03 \x03(\tR\x03ids\"q\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x12?\n" +
+	"\freplacements\x18\x04 \x03(\v2\x1b.hummock.v1.ReplacementPairR\freplacements\"q\n" +
 	"\x15ApproveReviewResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12%\n" +
 	"\x0eapproved_count\x18\x02 \x01(\rR\rapprovedCount\x12\x1f\n" +
 	"\vmissing_ids\x18\x03 \x03(\tR\n" +
-	"missingIds\"`\n" +
+	"missingIds\"\xa1\x01\n" +
 	"\x13RejectReviewRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x02 \x01(\tR\trequestId\x12\x10\n" +
-	"\x03ids\x18\x03 \x03(\tR\x03ids\"p\n" +
+	"\x03ids\x18\x03 \x03(\tR\x03ids\x12?\n" +
+	"\freplacements\x18\x04 \x03(\v2\x1b.hummock.v1.ReplacementPairR\freplacements\"p\n" +
 	"\x14RejectReviewResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12%\n" +
 	"\x0erejected_count\x18\x02 \x01(\rR\rrejectedCount\x12\x1f\n" +
@@ -2293,7 +2526,12 @@ const file_hummock_v1_memory_service_proto_rawDesc = "" +
 	"\x1dMEMORY_EVENT_TYPE_UNSPECIFIED\x10\x00\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_CREATED\x10\x01\x12\x1d\n" +
 	"\x19MEMORY_EVENT_TYPE_UPDATED\x10\x02\x12\x1d\n" +
-	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x032\xb6\a\n" +
+	"\x19MEMORY_EVENT_TYPE_DELETED\x10\x03*\\\n" +
+	"\n" +
+	"ReviewKind\x12\x1b\n" +
+	"\x17REVIEW_KIND_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10REVIEW_KIND_HELD\x10\x01\x12\x1b\n" +
+	"\x17REVIEW_KIND_REPLACEMENT\x10\x022\xb6\a\n" +
 	"\rMemoryService\x12M\n" +
 	"\tGetMemory\x12\x1c.hummock.v1.GetMemoryRequest\x1a\x1d.hummock.v1.GetMemoryResponse\"\x03\x90\x02\x01\x12b\n" +
 	"\x10BatchGetMemories\x12#.hummock.v1.BatchGetMemoriesRequest\x1a$.hummock.v1.BatchGetMemoriesResponse\"\x03\x90\x02\x01\x12V\n" +
@@ -2321,100 +2559,109 @@ func file_hummock_v1_memory_service_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_memory_service_proto_rawDescData
 }
 
-var file_hummock_v1_memory_service_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_hummock_v1_memory_service_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_hummock_v1_memory_service_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_hummock_v1_memory_service_proto_goTypes = []any{
 	(ListOrder)(0),                   // 0: hummock.v1.ListOrder
 	(MemoryEventType)(0),             // 1: hummock.v1.MemoryEventType
-	(*GetMemoryRequest)(nil),         // 2: hummock.v1.GetMemoryRequest
-	(*GetMemoryResponse)(nil),        // 3: hummock.v1.GetMemoryResponse
-	(*BatchGetMemoriesRequest)(nil),  // 4: hummock.v1.BatchGetMemoriesRequest
-	(*BatchGetMemoriesResponse)(nil), // 5: hummock.v1.BatchGetMemoriesResponse
-	(*ListMemoriesRequest)(nil),      // 6: hummock.v1.ListMemoriesRequest
-	(*ListMemoriesResponse)(nil),     // 7: hummock.v1.ListMemoriesResponse
-	(*UpdateMemoryRequest)(nil),      // 8: hummock.v1.UpdateMemoryRequest
-	(*UpdateMemoryResponse)(nil),     // 9: hummock.v1.UpdateMemoryResponse
-	(*DeleteMemoriesRequest)(nil),    // 10: hummock.v1.DeleteMemoriesRequest
-	(*DeleteMemoriesResponse)(nil),   // 11: hummock.v1.DeleteMemoriesResponse
-	(*WatchMemoriesRequest)(nil),     // 12: hummock.v1.WatchMemoriesRequest
-	(*WatchMemoriesResponse)(nil),    // 13: hummock.v1.WatchMemoriesResponse
-	(*MemoryWatchStart)(nil),         // 14: hummock.v1.MemoryWatchStart
-	(*MemoryEvents)(nil),             // 15: hummock.v1.MemoryEvents
-	(*MemoryWatchReset)(nil),         // 16: hummock.v1.MemoryWatchReset
-	(*MemoryEvent)(nil),              // 17: hummock.v1.MemoryEvent
-	(*MapMemoriesRequest)(nil),       // 18: hummock.v1.MapMemoriesRequest
-	(*MapMemoriesResponse)(nil),      // 19: hummock.v1.MapMemoriesResponse
-	(*ForgetRequest)(nil),            // 20: hummock.v1.ForgetRequest
-	(*ForgetResponse)(nil),           // 21: hummock.v1.ForgetResponse
-	(*ListReviewRequest)(nil),        // 22: hummock.v1.ListReviewRequest
-	(*HeldMemory)(nil),               // 23: hummock.v1.HeldMemory
-	(*ListReviewResponse)(nil),       // 24: hummock.v1.ListReviewResponse
-	(*ApproveReviewRequest)(nil),     // 25: hummock.v1.ApproveReviewRequest
-	(*ApproveReviewResponse)(nil),    // 26: hummock.v1.ApproveReviewResponse
-	(*RejectReviewRequest)(nil),      // 27: hummock.v1.RejectReviewRequest
-	(*RejectReviewResponse)(nil),     // 28: hummock.v1.RejectReviewResponse
-	(MemoryView)(0),                  // 29: hummock.v1.MemoryView
-	(*Memory)(nil),                   // 30: hummock.v1.Memory
-	(*MemoryFilter)(nil),             // 31: hummock.v1.MemoryFilter
-	(*fieldmaskpb.FieldMask)(nil),    // 32: google.protobuf.FieldMask
-	(MemoryKind)(0),                  // 33: hummock.v1.MemoryKind
-	(Origin)(0),                      // 34: hummock.v1.Origin
-	(*timestamppb.Timestamp)(nil),    // 35: google.protobuf.Timestamp
+	(ReviewKind)(0),                  // 2: hummock.v1.ReviewKind
+	(*GetMemoryRequest)(nil),         // 3: hummock.v1.GetMemoryRequest
+	(*GetMemoryResponse)(nil),        // 4: hummock.v1.GetMemoryResponse
+	(*BatchGetMemoriesRequest)(nil),  // 5: hummock.v1.BatchGetMemoriesRequest
+	(*BatchGetMemoriesResponse)(nil), // 6: hummock.v1.BatchGetMemoriesResponse
+	(*ListMemoriesRequest)(nil),      // 7: hummock.v1.ListMemoriesRequest
+	(*ListMemoriesResponse)(nil),     // 8: hummock.v1.ListMemoriesResponse
+	(*UpdateMemoryRequest)(nil),      // 9: hummock.v1.UpdateMemoryRequest
+	(*UpdateMemoryResponse)(nil),     // 10: hummock.v1.UpdateMemoryResponse
+	(*DeleteMemoriesRequest)(nil),    // 11: hummock.v1.DeleteMemoriesRequest
+	(*DeleteMemoriesResponse)(nil),   // 12: hummock.v1.DeleteMemoriesResponse
+	(*WatchMemoriesRequest)(nil),     // 13: hummock.v1.WatchMemoriesRequest
+	(*WatchMemoriesResponse)(nil),    // 14: hummock.v1.WatchMemoriesResponse
+	(*MemoryWatchStart)(nil),         // 15: hummock.v1.MemoryWatchStart
+	(*MemoryEvents)(nil),             // 16: hummock.v1.MemoryEvents
+	(*MemoryWatchReset)(nil),         // 17: hummock.v1.MemoryWatchReset
+	(*MemoryEvent)(nil),              // 18: hummock.v1.MemoryEvent
+	(*MapMemoriesRequest)(nil),       // 19: hummock.v1.MapMemoriesRequest
+	(*MapMemoriesResponse)(nil),      // 20: hummock.v1.MapMemoriesResponse
+	(*ForgetRequest)(nil),            // 21: hummock.v1.ForgetRequest
+	(*ForgetResponse)(nil),           // 22: hummock.v1.ForgetResponse
+	(*ListReviewRequest)(nil),        // 23: hummock.v1.ListReviewRequest
+	(*HeldMemory)(nil),               // 24: hummock.v1.HeldMemory
+	(*Replacement)(nil),              // 25: hummock.v1.Replacement
+	(*ListReviewResponse)(nil),       // 26: hummock.v1.ListReviewResponse
+	(*ReplacementPair)(nil),          // 27: hummock.v1.ReplacementPair
+	(*ApproveReviewRequest)(nil),     // 28: hummock.v1.ApproveReviewRequest
+	(*ApproveReviewResponse)(nil),    // 29: hummock.v1.ApproveReviewResponse
+	(*RejectReviewRequest)(nil),      // 30: hummock.v1.RejectReviewRequest
+	(*RejectReviewResponse)(nil),     // 31: hummock.v1.RejectReviewResponse
+	(MemoryView)(0),                  // 32: hummock.v1.MemoryView
+	(*Memory)(nil),                   // 33: hummock.v1.Memory
+	(*MemoryFilter)(nil),             // 34: hummock.v1.MemoryFilter
+	(*fieldmaskpb.FieldMask)(nil),    // 35: google.protobuf.FieldMask
+	(MemoryKind)(0),                  // 36: hummock.v1.MemoryKind
+	(Origin)(0),                      // 37: hummock.v1.Origin
+	(*timestamppb.Timestamp)(nil),    // 38: google.protobuf.Timestamp
 }
 var file_hummock_v1_memory_service_proto_depIdxs = []int32{
-	29, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
-	30, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
-	29, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
-	30, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	31, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	29, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	32, // 0: hummock.v1.GetMemoryRequest.view:type_name -> hummock.v1.MemoryView
+	33, // 1: hummock.v1.GetMemoryResponse.memory:type_name -> hummock.v1.Memory
+	32, // 2: hummock.v1.BatchGetMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	33, // 3: hummock.v1.BatchGetMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	34, // 4: hummock.v1.ListMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	32, // 5: hummock.v1.ListMemoriesRequest.view:type_name -> hummock.v1.MemoryView
 	0,  // 6: hummock.v1.ListMemoriesRequest.order:type_name -> hummock.v1.ListOrder
-	30, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
-	30, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
-	32, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
-	30, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
-	31, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	31, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
-	29, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
-	14, // 14: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
-	15, // 15: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
-	16, // 16: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
-	17, // 17: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
+	33, // 7: hummock.v1.ListMemoriesResponse.memories:type_name -> hummock.v1.Memory
+	33, // 8: hummock.v1.UpdateMemoryRequest.memory:type_name -> hummock.v1.Memory
+	35, // 9: hummock.v1.UpdateMemoryRequest.update_mask:type_name -> google.protobuf.FieldMask
+	33, // 10: hummock.v1.UpdateMemoryResponse.memory:type_name -> hummock.v1.Memory
+	34, // 11: hummock.v1.DeleteMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	34, // 12: hummock.v1.WatchMemoriesRequest.filter:type_name -> hummock.v1.MemoryFilter
+	32, // 13: hummock.v1.WatchMemoriesRequest.view:type_name -> hummock.v1.MemoryView
+	15, // 14: hummock.v1.WatchMemoriesResponse.start:type_name -> hummock.v1.MemoryWatchStart
+	16, // 15: hummock.v1.WatchMemoriesResponse.events:type_name -> hummock.v1.MemoryEvents
+	17, // 16: hummock.v1.WatchMemoriesResponse.reset:type_name -> hummock.v1.MemoryWatchReset
+	18, // 17: hummock.v1.MemoryEvents.events:type_name -> hummock.v1.MemoryEvent
 	1,  // 18: hummock.v1.MemoryEvent.change:type_name -> hummock.v1.MemoryEventType
-	30, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
-	33, // 20: hummock.v1.MapMemoriesResponse.kinds:type_name -> hummock.v1.MemoryKind
-	34, // 21: hummock.v1.MapMemoriesResponse.origins:type_name -> hummock.v1.Origin
-	31, // 22: hummock.v1.ForgetRequest.filter:type_name -> hummock.v1.MemoryFilter
-	30, // 23: hummock.v1.HeldMemory.memory:type_name -> hummock.v1.Memory
-	35, // 24: hummock.v1.HeldMemory.hold_time:type_name -> google.protobuf.Timestamp
-	23, // 25: hummock.v1.ListReviewResponse.held:type_name -> hummock.v1.HeldMemory
-	2,  // 26: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
-	4,  // 27: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
-	6,  // 28: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
-	8,  // 29: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
-	10, // 30: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
-	20, // 31: hummock.v1.MemoryService.Forget:input_type -> hummock.v1.ForgetRequest
-	22, // 32: hummock.v1.MemoryService.ListReview:input_type -> hummock.v1.ListReviewRequest
-	25, // 33: hummock.v1.MemoryService.ApproveReview:input_type -> hummock.v1.ApproveReviewRequest
-	27, // 34: hummock.v1.MemoryService.RejectReview:input_type -> hummock.v1.RejectReviewRequest
-	12, // 35: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
-	18, // 36: hummock.v1.MemoryService.MapMemories:input_type -> hummock.v1.MapMemoriesRequest
-	3,  // 37: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
-	5,  // 38: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
-	7,  // 39: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
-	9,  // 40: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
-	11, // 41: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
-	21, // 42: hummock.v1.MemoryService.Forget:output_type -> hummock.v1.ForgetResponse
-	24, // 43: hummock.v1.MemoryService.ListReview:output_type -> hummock.v1.ListReviewResponse
-	26, // 44: hummock.v1.MemoryService.ApproveReview:output_type -> hummock.v1.ApproveReviewResponse
-	28, // 45: hummock.v1.MemoryService.RejectReview:output_type -> hummock.v1.RejectReviewResponse
-	13, // 46: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
-	19, // 47: hummock.v1.MemoryService.MapMemories:output_type -> hummock.v1.MapMemoriesResponse
-	37, // [37:48] is the sub-list for method output_type
-	26, // [26:37] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	33, // 19: hummock.v1.MemoryEvent.memory:type_name -> hummock.v1.Memory
+	36, // 20: hummock.v1.MapMemoriesResponse.kinds:type_name -> hummock.v1.MemoryKind
+	37, // 21: hummock.v1.MapMemoriesResponse.origins:type_name -> hummock.v1.Origin
+	34, // 22: hummock.v1.ForgetRequest.filter:type_name -> hummock.v1.MemoryFilter
+	2,  // 23: hummock.v1.ListReviewRequest.kind:type_name -> hummock.v1.ReviewKind
+	33, // 24: hummock.v1.HeldMemory.memory:type_name -> hummock.v1.Memory
+	38, // 25: hummock.v1.HeldMemory.hold_time:type_name -> google.protobuf.Timestamp
+	33, // 26: hummock.v1.Replacement.newer:type_name -> hummock.v1.Memory
+	33, // 27: hummock.v1.Replacement.older:type_name -> hummock.v1.Memory
+	24, // 28: hummock.v1.ListReviewResponse.held:type_name -> hummock.v1.HeldMemory
+	25, // 29: hummock.v1.ListReviewResponse.replacements:type_name -> hummock.v1.Replacement
+	27, // 30: hummock.v1.ApproveReviewRequest.replacements:type_name -> hummock.v1.ReplacementPair
+	27, // 31: hummock.v1.RejectReviewRequest.replacements:type_name -> hummock.v1.ReplacementPair
+	3,  // 32: hummock.v1.MemoryService.GetMemory:input_type -> hummock.v1.GetMemoryRequest
+	5,  // 33: hummock.v1.MemoryService.BatchGetMemories:input_type -> hummock.v1.BatchGetMemoriesRequest
+	7,  // 34: hummock.v1.MemoryService.ListMemories:input_type -> hummock.v1.ListMemoriesRequest
+	9,  // 35: hummock.v1.MemoryService.UpdateMemory:input_type -> hummock.v1.UpdateMemoryRequest
+	11, // 36: hummock.v1.MemoryService.DeleteMemories:input_type -> hummock.v1.DeleteMemoriesRequest
+	21, // 37: hummock.v1.MemoryService.Forget:input_type -> hummock.v1.ForgetRequest
+	23, // 38: hummock.v1.MemoryService.ListReview:input_type -> hummock.v1.ListReviewRequest
+	28, // 39: hummock.v1.MemoryService.ApproveReview:input_type -> hummock.v1.ApproveReviewRequest
+	30, // 40: hummock.v1.MemoryService.RejectReview:input_type -> hummock.v1.RejectReviewRequest
+	13, // 41: hummock.v1.MemoryService.WatchMemories:input_type -> hummock.v1.WatchMemoriesRequest
+	19, // 42: hummock.v1.MemoryService.MapMemories:input_type -> hummock.v1.MapMemoriesRequest
+	4,  // 43: hummock.v1.MemoryService.GetMemory:output_type -> hummock.v1.GetMemoryResponse
+	6,  // 44: hummock.v1.MemoryService.BatchGetMemories:output_type -> hummock.v1.BatchGetMemoriesResponse
+	8,  // 45: hummock.v1.MemoryService.ListMemories:output_type -> hummock.v1.ListMemoriesResponse
+	10, // 46: hummock.v1.MemoryService.UpdateMemory:output_type -> hummock.v1.UpdateMemoryResponse
+	12, // 47: hummock.v1.MemoryService.DeleteMemories:output_type -> hummock.v1.DeleteMemoriesResponse
+	22, // 48: hummock.v1.MemoryService.Forget:output_type -> hummock.v1.ForgetResponse
+	26, // 49: hummock.v1.MemoryService.ListReview:output_type -> hummock.v1.ListReviewResponse
+	29, // 50: hummock.v1.MemoryService.ApproveReview:output_type -> hummock.v1.ApproveReviewResponse
+	31, // 51: hummock.v1.MemoryService.RejectReview:output_type -> hummock.v1.RejectReviewResponse
+	14, // 52: hummock.v1.MemoryService.WatchMemories:output_type -> hummock.v1.WatchMemoriesResponse
+	20, // 53: hummock.v1.MemoryService.MapMemories:output_type -> hummock.v1.MapMemoriesResponse
+	43, // [43:54] is the sub-list for method output_type
+	32, // [32:43] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_memory_service_proto_init() }
@@ -2434,8 +2681,8 @@ func file_hummock_v1_memory_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_memory_service_proto_rawDesc), len(file_hummock_v1_memory_service_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   27,
+			NumEnums:      3,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -55,12 +55,16 @@ type MemoryServiceClient interface {
 	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
 	// bytes leave the data directory with `hummock remove bytes`.
 	Forget(ctx context.Context, in *ForgetRequest, opts ...grpc.CallOption) (*ForgetResponse, error)
-	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-	// is no memory until it is approved (ReviewPolicy). No other call shows it.
+	// Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+	// instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+	// a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+	// it is approved.
 	ListReview(ctx context.Context, in *ListReviewRequest, opts ...grpc.CallOption) (*ListReviewResponse, error)
-	// Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+	// Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+	// What is not there is listed, not an error.
 	ApproveReview(ctx context.Context, in *ApproveReviewRequest, opts ...grpc.CallOption) (*ApproveReviewResponse, error)
-	// Removes what is held, all in one write. What is not held is listed, not an error.
+	// Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+	// What is not there is listed, not an error.
 	RejectReview(ctx context.Context, in *RejectReviewRequest, opts ...grpc.CallOption) (*RejectReviewResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -233,12 +237,16 @@ type MemoryServiceServer interface {
 	// verdicts, what the learning log quotes, and vectors kept for their texts. When it returns, no call finds any of it. The
 	// bytes leave the data directory with `hummock remove bytes`.
 	Forget(context.Context, *ForgetRequest) (*ForgetResponse, error)
-	// Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-	// is no memory until it is approved (ReviewPolicy). No other call shows it.
+	// Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+	// instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+	// a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+	// it is approved.
 	ListReview(context.Context, *ListReviewRequest) (*ListReviewResponse, error)
-	// Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+	// Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+	// What is not there is listed, not an error.
 	ApproveReview(context.Context, *ApproveReviewRequest) (*ApproveReviewResponse, error)
-	// Removes what is held, all in one write. What is not held is listed, not an error.
+	// Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+	// What is not there is listed, not an error.
 	RejectReview(context.Context, *RejectReviewRequest) (*RejectReviewResponse, error)
 	// Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
 	// keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces

@@ -74,6 +74,30 @@ MEMORY_EVENT_TYPE_DELETED: MemoryEventType.ValueType  # 3
 """It was removed, or no longer passes the filter."""
 Global___MemoryEventType: _TypeAlias = MemoryEventType  # noqa: Y015
 
+class _ReviewKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ReviewKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ReviewKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    REVIEW_KIND_UNSPECIFIED: _ReviewKind.ValueType  # 0
+    """HELD."""
+    REVIEW_KIND_HELD: _ReviewKind.ValueType  # 1
+    """What reads like an instruction to a model."""
+    REVIEW_KIND_REPLACEMENT: _ReviewKind.ValueType  # 2
+    """Notes that tell a change of what an older one says."""
+
+class ReviewKind(_ReviewKind, metaclass=_ReviewKindEnumTypeWrapper):
+    """What waits for a decision."""
+
+REVIEW_KIND_UNSPECIFIED: ReviewKind.ValueType  # 0
+"""HELD."""
+REVIEW_KIND_HELD: ReviewKind.ValueType  # 1
+"""What reads like an instruction to a model."""
+REVIEW_KIND_REPLACEMENT: ReviewKind.ValueType  # 2
+"""Notes that tell a change of what an older one says."""
+Global___ReviewKind: _TypeAlias = ReviewKind  # noqa: Y015
+
 @_typing.final
 class GetMemoryRequest(_message.Message):
     """Asks for one memory."""
@@ -866,29 +890,33 @@ Global___ForgetResponse: _TypeAlias = ForgetResponse  # noqa: Y015
 
 @_typing.final
 class ListReviewRequest(_message.Message):
-    """Asks for a page of what is held."""
+    """Asks for a page of what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     PAGE_SIZE_FIELD_NUMBER: _builtins.int
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     page_size: _builtins.int
     """At most 1000, more is taken for 1000; 0 and unset mean 100."""
     page_token: _builtins.str
     """next_page_token of the page before; unset means the first page. Other fields must stay the same."""
+    kind: Global___ReviewKind.ValueType
+    """Unset means HELD."""
     def __init__(
         self,
         *,
         project: _builtins.str = ...,
         page_size: _builtins.int = ...,
         page_token: _builtins.str = ...,
+        kind: Global___ReviewKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "page_size", b"page_size", "page_token", b"page_token", "project", b"project"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -931,49 +959,126 @@ class HeldMemory(_message.Message):
 Global___HeldMemory: _TypeAlias = HeldMemory  # noqa: Y015
 
 @_typing.final
+class Replacement(_message.Message):
+    """A note that probably replaces an older one."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEWER_FIELD_NUMBER: _builtins.int
+    OLDER_FIELD_NUMBER: _builtins.int
+    EVIDENCE_FIELD_NUMBER: _builtins.int
+    SIMILARITY_FIELD_NUMBER: _builtins.int
+    evidence: _builtins.str
+    """The words of the newer one that say so: a clause of it."""
+    similarity: _builtins.float
+    """Cosine of both, in [-1, 1]: how much they are about one thing."""
+    @_builtins.property
+    def newer(self) -> _memory_pb2.Memory:
+        """The note that tells the change."""
+
+    @_builtins.property
+    def older(self) -> _memory_pb2.Memory:
+        """What it probably replaces."""
+
+    def __init__(
+        self,
+        *,
+        newer: _memory_pb2.Memory | None = ...,
+        older: _memory_pb2.Memory | None = ...,
+        evidence: _builtins.str = ...,
+        similarity: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["newer", b"newer", "older", b"older"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["evidence", b"evidence", "newer", b"newer", "older", b"older", "similarity", b"similarity"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Replacement: _TypeAlias = Replacement  # noqa: Y015
+
+@_typing.final
 class ListReviewResponse(_message.Message):
-    """A page of what is held."""
+    """A page of what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     HELD_FIELD_NUMBER: _builtins.int
     NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    REPLACEMENTS_FIELD_NUMBER: _builtins.int
     next_page_token: _builtins.str
     """Asks for the page after this one; empty on the last page."""
     @_builtins.property
     def held(self) -> _containers.RepeatedCompositeFieldContainer[Global___HeldMemory]:
         """By the bytes of their ids. Fewer than page_size where more would not fit into a reply, or on the last page."""
 
+    @_builtins.property
+    def replacements(self) -> _containers.RepeatedCompositeFieldContainer[Global___Replacement]:
+        """By the writes of the newer ones. A page has few or none where few of the notes that it looked at replace anything;
+        another follows if next_page_token is set.
+        """
+
     def __init__(
         self,
         *,
         held: _abc.Iterable[Global___HeldMemory] | None = ...,
         next_page_token: _builtins.str = ...,
+        replacements: _abc.Iterable[Global___Replacement] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "next_page_token", b"next_page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["held", b"held", "next_page_token", b"next_page_token", "replacements", b"replacements"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListReviewResponse: _TypeAlias = ListReviewResponse  # noqa: Y015
 
 @_typing.final
+class ReplacementPair(_message.Message):
+    """Names two memories, of which the newer one replaces the older, or does not."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NEWER_ID_FIELD_NUMBER: _builtins.int
+    OLDER_ID_FIELD_NUMBER: _builtins.int
+    newer_id: _builtins.str
+    """Required, at most 256 bytes."""
+    older_id: _builtins.str
+    """Required, at most 256 bytes, another one."""
+    def __init__(
+        self,
+        *,
+        newer_id: _builtins.str = ...,
+        older_id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["newer_id", b"newer_id", "older_id", b"older_id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ReplacementPair: _TypeAlias = ReplacementPair  # noqa: Y015
+
+@_typing.final
 class ApproveReviewRequest(_message.Message):
-    """Asks to make memories of what is held."""
+    """Asks to approve what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
+    REPLACEMENTS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """1 to 512, each at most 256 bytes."""
+        """What is held. At most 512, each at most 256 bytes; required without replacements."""
+
+    @_builtins.property
+    def replacements(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReplacementPair]:
+        """Which notes replace which older ones. At most 512; required without ids."""
 
     def __init__(
         self,
@@ -981,10 +1086,11 @@ class ApproveReviewRequest(_message.Message):
         project: _builtins.str = ...,
         request_id: _builtins.str = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
+        replacements: _abc.Iterable[Global___ReplacementPair] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "replacements", b"replacements", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1002,10 +1108,12 @@ class ApproveReviewResponse(_message.Message):
     seq: _builtins.int
     """The project's seq after this write."""
     approved_count: _builtins.int
-    """How many are memories now; one whose text a memory has already counts."""
+    """How many are memories now; one whose text a memory has already counts. Replacements count as well."""
     @_builtins.property
     def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Those of the ids under which nothing is held."""
+        """Those of the ids under which nothing is held, and the newer ids of replacements of which a memory is gone or was changed
+        meanwhile.
+        """
 
     def __init__(
         self,
@@ -1024,20 +1132,25 @@ Global___ApproveReviewResponse: _TypeAlias = ApproveReviewResponse  # noqa: Y015
 
 @_typing.final
 class RejectReviewRequest(_message.Message):
-    """Asks to remove what is held."""
+    """Asks to reject what waits."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     PROJECT_FIELD_NUMBER: _builtins.int
     REQUEST_ID_FIELD_NUMBER: _builtins.int
     IDS_FIELD_NUMBER: _builtins.int
+    REPLACEMENTS_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
     """A UUID of the caller's making, as in LearnRequest. Optional."""
     @_builtins.property
     def ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """1 to 512, each at most 256 bytes."""
+        """What is held. At most 512, each at most 256 bytes; required without replacements."""
+
+    @_builtins.property
+    def replacements(self) -> _containers.RepeatedCompositeFieldContainer[Global___ReplacementPair]:
+        """Which notes do not replace which older ones. At most 512; required without ids."""
 
     def __init__(
         self,
@@ -1045,10 +1158,11 @@ class RejectReviewRequest(_message.Message):
         project: _builtins.str = ...,
         request_id: _builtins.str = ...,
         ids: _abc.Iterable[_builtins.str] | None = ...,
+        replacements: _abc.Iterable[Global___ReplacementPair] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "request_id", b"request_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["ids", b"ids", "project", b"project", "replacements", b"replacements", "request_id", b"request_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1066,10 +1180,10 @@ class RejectReviewResponse(_message.Message):
     seq: _builtins.int
     """The project's seq after this write."""
     rejected_count: _builtins.int
-    """How many are gone."""
+    """How many are gone, or not asked about again."""
     @_builtins.property
     def missing_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Those of the ids under which nothing is held."""
+        """As in ApproveReviewResponse."""
 
     def __init__(
         self,

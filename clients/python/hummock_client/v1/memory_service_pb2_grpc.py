@@ -142,22 +142,26 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ListReview(self, request, context):
-        """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-        is no memory until it is approved (ReviewPolicy). No other call shows it.
+        """Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+        instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+        a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+        it is approved.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ApproveReview(self, request, context):
-        """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+        """Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+        What is not there is listed, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RejectReview(self, request, context):
-        """Removes what is held, all in one write. What is not held is listed, not an error.
+        """Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+        What is not there is listed, not an error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

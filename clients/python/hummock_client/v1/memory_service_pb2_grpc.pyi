@@ -51,13 +51,19 @@ class MemoryServiceStub:
     bytes leave the data directory with `hummock remove bytes`.
     """
     ListReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]
-    """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-    is no memory until it is approved (ReviewPolicy). No other call shows it.
+    """Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+    instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+    a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+    it is approved.
     """
     ApproveReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.ApproveReviewRequest, _memory_service_pb2.ApproveReviewResponse]
-    """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+    """Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+    What is not there is listed, not an error.
+    """
     RejectReview: _grpc.UnaryUnaryMultiCallable[_memory_service_pb2.RejectReviewRequest, _memory_service_pb2.RejectReviewResponse]
-    """Removes what is held, all in one write. What is not held is listed, not an error."""
+    """Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+    What is not there is listed, not an error.
+    """
     WatchMemories: _grpc.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -96,13 +102,19 @@ class MemoryServiceAsyncStub(MemoryServiceStub):
     bytes leave the data directory with `hummock remove bytes`.
     """
     ListReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ListReviewRequest, _memory_service_pb2.ListReviewResponse]  # type: ignore[assignment]
-    """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-    is no memory until it is approved (ReviewPolicy). No other call shows it.
+    """Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+    instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+    a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+    it is approved.
     """
     ApproveReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.ApproveReviewRequest, _memory_service_pb2.ApproveReviewResponse]  # type: ignore[assignment]
-    """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+    """Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+    What is not there is listed, not an error.
+    """
     RejectReview: _aio.UnaryUnaryMultiCallable[_memory_service_pb2.RejectReviewRequest, _memory_service_pb2.RejectReviewResponse]  # type: ignore[assignment]
-    """Removes what is held, all in one write. What is not held is listed, not an error."""
+    """Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+    What is not there is listed, not an error.
+    """
     WatchMemories: _aio.UnaryStreamMultiCallable[_memory_service_pb2.WatchMemoriesRequest, _memory_service_pb2.WatchMemoriesResponse]  # type: ignore[assignment]
     """Tells what becomes of a project's memories, whoever changes them, until the caller hangs up. To show a project and
     keep it up to date: watch, wait for the start, ListMemories, then make every event: a memory that is told of replaces
@@ -180,8 +192,10 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ListReviewRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ListReviewResponse, _abc.Awaitable[_memory_service_pb2.ListReviewResponse]]:
-        """Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-        is no memory until it is approved (ReviewPolicy). No other call shows it.
+        """Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+        instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+        a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+        it is approved.
         """
 
     @_abc_1.abstractmethod
@@ -190,7 +204,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.ApproveReviewRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.ApproveReviewResponse, _abc.Awaitable[_memory_service_pb2.ApproveReviewResponse]]:
-        """Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error."""
+        """Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+        What is not there is listed, not an error.
+        """
 
     @_abc_1.abstractmethod
     def RejectReview(
@@ -198,7 +214,9 @@ class MemoryServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _memory_service_pb2.RejectReviewRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_memory_service_pb2.RejectReviewResponse, _abc.Awaitable[_memory_service_pb2.RejectReviewResponse]]:
-        """Removes what is held, all in one write. What is not held is listed, not an error."""
+        """Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+        What is not there is listed, not an error.
+        """
 
     @_abc_1.abstractmethod
     def WatchMemories(

@@ -16,7 +16,7 @@ from hummock_client.requests import new_request_id
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_tools.cli import options
-from hummock_tools.cli.connection import CALL_TIMEOUT_S, Service, connect
+from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock_tools.cli.output import (
     ask,
     cell,
@@ -256,7 +256,7 @@ _AT_ONCE = 512
 
 review_app = typer.Typer(
     no_args_is_help=True,
-    help="Memories that read like instructions to a model: they are recalled once they are approved.",
+    help="What waits for a decision: memories that read like instructions to a model, and what newer notes replace.",
 )
 
 Ids = Annotated[list[str] | None, Argument(metavar="[ID]...", help="Ids of what is held.")]
@@ -314,14 +314,84 @@ def reject(
     _say(total, f"rejected {total.rejected_count}", total.missing_ids, json=json)
 
 
-def _held(service: Service, project: str) -> Iterator[pb.HeldMemory]:
-    request = pb.ListReviewRequest(project=project)
+NewerArgument = Annotated[str, Argument(metavar="NEWER", help="Id of the note that tells a change.")]
+OlderArgument = Annotated[str, Argument(metavar="OLDER", help="Id of the older note.")]
+
+
+@review_app.command("replaced")
+def list_replacements(
+    project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET
+) -> None:
+    """List notes that a newer one probably replaces: both ids, how much they are alike, and the words that say so."""
+    request = pb.ListReviewRequest(project=project, kind=pb.REVIEW_KIND_REPLACEMENT)
+    with connect(target) as service:
+        for page in _pages(service, request):
+            for one in page.replacements:
+                print_json(one, indent=None) if json else print_line(_replacement_line(one))
+
+
+@review_app.command("replace")
+def replace_older(
+    newer: NewerArgument,
+    older: OlderArgument,
+    project: options.Project,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
+) -> None:
+    """Let a newer note replace an older one, which no recall brings back from then on."""
+    request = pb.ApproveReviewRequest(project=project, request_id=new_request_id(), replacements=[_pair(newer, older)])
+    with connect(target) as service:
+        response = service.memories.ApproveReview(request, timeout=CALL_TIMEOUT_S)
+    _say_decided(response, response.missing_ids, f"{newer} replaces {older}", json=json)
+
+
+@review_app.command("keep")
+def keep_older(
+    newer: NewerArgument,
+    older: OlderArgument,
+    project: options.Project,
+    json: options.Json = False,
+    target: options.Target = DEFAULT_TARGET,
+) -> None:
+    """Keep an older note beside a newer one, and do not ask about them again."""
+    request = pb.RejectReviewRequest(project=project, request_id=new_request_id(), replacements=[_pair(newer, older)])
+    with connect(target) as service:
+        response = service.memories.RejectReview(request, timeout=CALL_TIMEOUT_S)
+    _say_decided(response, response.missing_ids, f"{newer} does not replace {older}", json=json)
+
+
+def _pair(newer: str, older: str) -> pb.ReplacementPair:
+    return pb.ReplacementPair(newer_id=newer, older_id=older)
+
+
+def _say_decided(response: Message, missing_ids: Sequence[str], done: str, *, json: bool) -> None:
+    if json:
+        print_json(response)
+    if missing_ids:
+        raise CommandFailed(
+            "one of them does not exist, or was changed meanwhile; `hummock review replaced` lists pairs"
+        )
+    if not json:
+        print_line(done)
+
+
+def _replacement_line(one: pb.Replacement) -> str:
+    older = one_line(one.older.text)[:_SHOWN_CHARACTERS]
+    return f"{one.newer.id}  {one.older.id}  {one.similarity:.2f}  {one_line(one.evidence)}  <-  {older}"
+
+
+def _pages(service: Service, request: pb.ListReviewRequest) -> Iterator[pb.ListReviewResponse]:
     while True:
         page = service.memories.ListReview(request, timeout=CALL_TIMEOUT_S)
-        yield from page.held
+        yield page
         request.page_token = page.next_page_token
         if not request.page_token:
             return
+
+
+def _held(service: Service, project: str) -> Iterator[pb.HeldMemory]:
+    for page in _pages(service, pb.ListReviewRequest(project=project)):
+        yield from page.held
 
 
 def _batches(

@@ -20,6 +20,8 @@ KINDS: Final = tuple(memory_pb2.MemoryKind.values())[1:]
 ORIGINS: Final = tuple(memory_pb2.Origin.values())[1:]
 
 _PAGE_SIZE = 50
+_MOST_PAGES = 16
+"""Pages of the service in one of ours."""
 _FILTERS = ("kind", "origin", "tag", "session", "path")
 _CHANGES = {
     pb.MEMORY_EVENT_TYPE_CREATED: "created",
@@ -118,7 +120,9 @@ def _filter_of(fields: Fields) -> memory_pb2.MemoryFilter:
 
 
 async def review(view: View) -> Response:
-    """A page of what is held."""
+    """A page of what is held, or of what newer notes probably replace."""
+    if view.query.text("kind") == "replaced":
+        return await _replacements(view)
     page = await view.client.send(
         pb.ListReviewRequest(project=view.project, page_size=_PAGE_SIZE, page_token=view.query.text("page"))
     )
@@ -126,15 +130,40 @@ async def review(view: View) -> Response:
     return view.page("review.html", {"held": page.held, "next_page": following})
 
 
+async def _replacements(view: View) -> Response:
+    found: list[pb.Replacement] = []
+    request = pb.ListReviewRequest(
+        project=view.project, kind=pb.REVIEW_KIND_REPLACEMENT, page_token=view.query.text("page")
+    )
+    # Few of the notes that a page of the service looks at replace anything.
+    for _ in range(_MOST_PAGES):
+        page = await view.client.send(request)
+        found += page.replacements
+        request.page_token = page.next_page_token
+        if len(found) >= _PAGE_SIZE or not page.next_page_token:
+            break
+    following = next_page("/review", request.page_token, project=view.project, kind="replaced")
+    return view.page("replacements.html", {"replacements": found, "next_page": following})
+
+
 async def decide(view: View, form: Fields) -> Response:
     """Approves or rejects one of them."""
     project, ids, verdict = form.text("project"), form.many("id"), form.text("verdict")
+    newer, older = form.text("newer"), form.text("older")
+    pairs = [pb.ReplacementPair(newer_id=newer, older_id=older)] if newer and older else []
+    request_id = new_request_id()
     if verdict == "approve":
-        await view.client.send(pb.ApproveReviewRequest(project=project, ids=ids, request_id=new_request_id()))
+        await view.client.send(
+            pb.ApproveReviewRequest(project=project, ids=ids, replacements=pairs, request_id=request_id)
+        )
     elif verdict == "reject":
-        await view.client.send(pb.RejectReviewRequest(project=project, ids=ids, request_id=new_request_id()))
+        await view.client.send(
+            pb.RejectReviewRequest(project=project, ids=ids, replacements=pairs, request_id=request_id)
+        )
     else:
         raise BadInput("the verdict is neither approve nor reject")
+    if pairs:
+        return go_to("/review", project=project, kind="replaced", did="replaced" if verdict == "approve" else "kept")
     return go_to("/review", project=project, did="approved" if verdict == "approve" else "rejected")
 
 

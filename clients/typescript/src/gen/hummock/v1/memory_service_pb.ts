@@ -16,7 +16,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/memory_service.proto.
  */
 export const file_hummock_v1_memory_service: GenFile = /*@__PURE__*/
-  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkingEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIEhcKD21heF9yZXBseV9ieXRlcxgGIAEoDSJqChhCYXRjaEdldE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRITCgttaXNzaW5nX2lkcxgCIAMoCRITCgtvbWl0dGVkX2lkcxgDIAMoCSLsAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEigKBmZpbHRlchgCIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJEiQKBHZpZXcYBSABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSJAoFb3JkZXIYBiABKA4yFS5odW1tb2NrLnYxLkxpc3RPcmRlchIQCghjb250YWlucxgHIAEoCRIVCg1hbGxvd19taXNzaW5nGAggASgIIlUKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiQKCG1lbW9yaWVzGAEgAygLMhIuaHVtbW9jay52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siRwoUVXBkYXRlTWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSCwoDc2VxGAIgASgEIoQBChVEZWxldGVNZW1vcmllc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdkcnlfcnVuGAUgASgIImoKFkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0SEwoLbWlzc2luZ19pZHMYAyADKAkSFwoPcmVtYWluaW5nX2NvdW50GAQgASgNIrQBChRXYXRjaE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEigKBmZpbHRlchgDIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEiQKBHZpZXcYBCABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSFQoNYWxsb3dfbWlzc2luZxgFIAEoCEIMCgpfYWZ0ZXJfc2VxIskBChVXYXRjaE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEi0KBXN0YXJ0GAIgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFN0YXJ0SAASKgoGZXZlbnRzGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlFdmVudHNIABItCgVyZXNldBgEIAEoCzIcLmh1bW1vY2sudjEuTWVtb3J5V2F0Y2hSZXNldEgAEhEKCWNhdWdodF91cBgFIAEoCEIGCgRuZXdzIhIKEE1lbW9yeVdhdGNoU3RhcnQiNwoMTWVtb3J5RXZlbnRzEicKBmV2ZW50cxgBIAMoCzIXLmh1bW1vY2sudjEuTWVtb3J5RXZlbnQiEgoQTWVtb3J5V2F0Y2hSZXNldCJ3CgtNZW1vcnlFdmVudBIrCgZjaGFuZ2UYASABKA4yGy5odW1tb2NrLnYxLk1lbW9yeUV2ZW50VHlwZRIKCgJpZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYBCABKAQiSQoSTWFwTWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEhUKDWFsbG93X21pc3NpbmcYAyABKAgiiwIKE01hcE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhQKDG1lbW9yeV9jb3VudBgCIAEoDRIRCglsYXlvdXRfaWQYAyABKAkSCwoDaWRzGAQgAygJEgkKAXgYBSADKAISCQoBeRgGIAMoAhIRCglpc19wbGFjZWQYByADKAgSJQoFa2luZHMYCCADKA4yFi5odW1tb2NrLnYxLk1lbW9yeUtpbmQSIwoHb3JpZ2lucxgJIAMoDjISLmh1bW1vY2sudjEuT3JpZ2luEhUKDXVwZGF0ZV91bml4X3MYCiADKAMSEAoIc2Vzc2lvbnMYCyADKA0SEwoLc2Vzc2lvbl9pZHMYDCADKAkipQEKDUZvcmdldFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIQCghjb250YWlucxgFIAEoCRIVCg13aXRoX3Nlc3Npb25zGAYgASgIEg8KB2RyeV9ydW4YByABKAgitwEKDkZvcmdldFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIUCgxtZW1vcnlfY291bnQYAiABKA0SFwoPcmVtYWluaW5nX2NvdW50GAMgASgNEhUKDXNlc3Npb25fY291bnQYBCABKA0SFQoNbWVzc2FnZV9jb3VudBgFIAEoDRITCgtldmVudF9jb3VudBgGIAEoDRISCgppZHNfZGlnZXN0GAcgASgJEhIKCmhlbGRfY291bnQYCCABKA0iSwoRTGlzdFJldmlld1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCSJxCgpIZWxkTWVtb3J5EiIKBm1lbW9yeRgBIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EhAKCGZhbWlsaWVzGAIgAygJEi0KCWhvbGRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAiUwoSTGlzdFJldmlld1Jlc3BvbnNlEiQKBGhlbGQYASADKAsyFi5odW1tb2NrLnYxLkhlbGRNZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIkgKFEFwcHJvdmVSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUQoVQXBwcm92ZVJldmlld1Jlc3BvbnNlEgsKA3NlcRgBIAEoBBIWCg5hcHByb3ZlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCSJHChNSZWplY3RSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkiUAoUUmVqZWN0UmV2aWV3UmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlamVjdGVkX2NvdW50GAIgASgNEhMKC21pc3NpbmdfaWRzGAMgAygJKmEKCUxpc3RPcmRlchIaChZMSVNUX09SREVSX1VOU1BFQ0lGSUVEEAASGwoXTElTVF9PUkRFUl9PTERFU1RfRklSU1QQARIbChdMSVNUX09SREVSX05FV0VTVF9GSVJTVBACKpEBCg9NZW1vcnlFdmVudFR5cGUSIQodTUVNT1JZX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlNRU1PUllfRVZFTlRfVFlQRV9DUkVBVEVEEAESHQoZTUVNT1JZX0VWRU5UX1RZUEVfVVBEQVRFRBACEh0KGU1FTU9SWV9FVkVOVF9UWVBFX0RFTEVURUQQAzK2BwoNTWVtb3J5U2VydmljZRJNCglHZXRNZW1vcnkSHC5odW1tb2NrLnYxLkdldE1lbW9yeVJlcXVlc3QaHS5odW1tb2NrLnYxLkdldE1lbW9yeVJlc3BvbnNlIgOQAgESYgoQQmF0Y2hHZXRNZW1vcmllcxIjLmh1bW1vY2sudjEuQmF0Y2hHZXRNZW1vcmllc1JlcXVlc3QaJC5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXNwb25zZSIDkAIBElYKDExpc3RNZW1vcmllcxIfLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdE1lbW9yaWVzUmVzcG9uc2UiA5ACARJRCgxVcGRhdGVNZW1vcnkSHy5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlcXVlc3QaIC5odW1tb2NrLnYxLlVwZGF0ZU1lbW9yeVJlc3BvbnNlElcKDkRlbGV0ZU1lbW9yaWVzEiEuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1JlcXVlc3QaIi5odW1tb2NrLnYxLkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USPwoGRm9yZ2V0EhkuaHVtbW9jay52MS5Gb3JnZXRSZXF1ZXN0GhouaHVtbW9jay52MS5Gb3JnZXRSZXNwb25zZRJQCgpMaXN0UmV2aWV3Eh0uaHVtbW9jay52MS5MaXN0UmV2aWV3UmVxdWVzdBoeLmh1bW1vY2sudjEuTGlzdFJldmlld1Jlc3BvbnNlIgOQAgESVAoNQXBwcm92ZVJldmlldxIgLmh1bW1vY2sudjEuQXBwcm92ZVJldmlld1JlcXVlc3QaIS5odW1tb2NrLnYxLkFwcHJvdmVSZXZpZXdSZXNwb25zZRJRCgxSZWplY3RSZXZpZXcSHy5odW1tb2NrLnYxLlJlamVjdFJldmlld1JlcXVlc3QaIC5odW1tb2NrLnYxLlJlamVjdFJldmlld1Jlc3BvbnNlElsKDVdhdGNoTWVtb3JpZXMSIC5odW1tb2NrLnYxLldhdGNoTWVtb3JpZXNSZXF1ZXN0GiEuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVzcG9uc2UiA5ACATABElUKC01hcE1lbW9yaWVzEh4uaHVtbW9jay52MS5NYXBNZW1vcmllc1JlcXVlc3QaHy5odW1tb2NrLnYxLk1hcE1lbW9yaWVzUmVzcG9uc2UiA5ACATABQksKDmRldi5odW1tb2NrLnYxQhJNZW1vcnlTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hummock_v1_memory]);
+  fileDesc("Ch9odW1tb2NrL3YxL21lbW9yeV9zZXJ2aWNlLnByb3RvEgpodW1tb2NrLnYxImYKEEdldE1lbW9yeVJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIKCgJpZBgCIAEoCRIkCgR2aWV3GAMgASgOMhYuaHVtbW9jay52MS5NZW1vcnlWaWV3Eg8KB21pbl9zZXEYBCABKAQiNwoRR2V0TWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkingEKF0JhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEiQKBHZpZXcYAyABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSDwoHbWluX3NlcRgEIAEoBBIVCg1hbGxvd19taXNzaW5nGAUgASgIEhcKD21heF9yZXBseV9ieXRlcxgGIAEoDSJqChhCYXRjaEdldE1lbW9yaWVzUmVzcG9uc2USJAoIbWVtb3JpZXMYASADKAsyEi5odW1tb2NrLnYxLk1lbW9yeRITCgttaXNzaW5nX2lkcxgCIAMoCRITCgtvbWl0dGVkX2lkcxgDIAMoCSLsAQoTTGlzdE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEigKBmZpbHRlchgCIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEhEKCXBhZ2Vfc2l6ZRgDIAEoDRISCgpwYWdlX3Rva2VuGAQgASgJEiQKBHZpZXcYBSABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSJAoFb3JkZXIYBiABKA4yFS5odW1tb2NrLnYxLkxpc3RPcmRlchIQCghjb250YWlucxgHIAEoCRIVCg1hbGxvd19taXNzaW5nGAggASgIIlUKFExpc3RNZW1vcmllc1Jlc3BvbnNlEiQKCG1lbW9yaWVzGAEgAygLMhIuaHVtbW9jay52MS5NZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJIo8BChNVcGRhdGVNZW1vcnlSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2siRwoUVXBkYXRlTWVtb3J5UmVzcG9uc2USIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSCwoDc2VxGAIgASgEIoQBChVEZWxldGVNZW1vcmllc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIPCgdkcnlfcnVuGAUgASgIImoKFkRlbGV0ZU1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhUKDWRlbGV0ZWRfY291bnQYAiABKA0SEwoLbWlzc2luZ19pZHMYAyADKAkSFwoPcmVtYWluaW5nX2NvdW50GAQgASgNIrQBChRXYXRjaE1lbW9yaWVzUmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhYKCWFmdGVyX3NlcRgCIAEoBEgAiAEBEigKBmZpbHRlchgDIAEoCzIYLmh1bW1vY2sudjEuTWVtb3J5RmlsdGVyEiQKBHZpZXcYBCABKA4yFi5odW1tb2NrLnYxLk1lbW9yeVZpZXcSFQoNYWxsb3dfbWlzc2luZxgFIAEoCEIMCgpfYWZ0ZXJfc2VxIskBChVXYXRjaE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEi0KBXN0YXJ0GAIgASgLMhwuaHVtbW9jay52MS5NZW1vcnlXYXRjaFN0YXJ0SAASKgoGZXZlbnRzGAMgASgLMhguaHVtbW9jay52MS5NZW1vcnlFdmVudHNIABItCgVyZXNldBgEIAEoCzIcLmh1bW1vY2sudjEuTWVtb3J5V2F0Y2hSZXNldEgAEhEKCWNhdWdodF91cBgFIAEoCEIGCgRuZXdzIhIKEE1lbW9yeVdhdGNoU3RhcnQiNwoMTWVtb3J5RXZlbnRzEicKBmV2ZW50cxgBIAMoCzIXLmh1bW1vY2sudjEuTWVtb3J5RXZlbnQiEgoQTWVtb3J5V2F0Y2hSZXNldCJ3CgtNZW1vcnlFdmVudBIrCgZjaGFuZ2UYASABKA4yGy5odW1tb2NrLnYxLk1lbW9yeUV2ZW50VHlwZRIKCgJpZBgCIAEoCRIiCgZtZW1vcnkYAyABKAsyEi5odW1tb2NrLnYxLk1lbW9yeRILCgNzZXEYBCABKAQiSQoSTWFwTWVtb3JpZXNSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSCwoDaWRzGAIgAygJEhUKDWFsbG93X21pc3NpbmcYAyABKAgiiwIKE01hcE1lbW9yaWVzUmVzcG9uc2USCwoDc2VxGAEgASgEEhQKDG1lbW9yeV9jb3VudBgCIAEoDRIRCglsYXlvdXRfaWQYAyABKAkSCwoDaWRzGAQgAygJEgkKAXgYBSADKAISCQoBeRgGIAMoAhIRCglpc19wbGFjZWQYByADKAgSJQoFa2luZHMYCCADKA4yFi5odW1tb2NrLnYxLk1lbW9yeUtpbmQSIwoHb3JpZ2lucxgJIAMoDjISLmh1bW1vY2sudjEuT3JpZ2luEhUKDXVwZGF0ZV91bml4X3MYCiADKAMSEAoIc2Vzc2lvbnMYCyADKA0SEwoLc2Vzc2lvbl9pZHMYDCADKAkipQEKDUZvcmdldFJlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRISCgpyZXF1ZXN0X2lkGAIgASgJEgsKA2lkcxgDIAMoCRIoCgZmaWx0ZXIYBCABKAsyGC5odW1tb2NrLnYxLk1lbW9yeUZpbHRlchIQCghjb250YWlucxgFIAEoCRIVCg13aXRoX3Nlc3Npb25zGAYgASgIEg8KB2RyeV9ydW4YByABKAgitwEKDkZvcmdldFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIUCgxtZW1vcnlfY291bnQYAiABKA0SFwoPcmVtYWluaW5nX2NvdW50GAMgASgNEhUKDXNlc3Npb25fY291bnQYBCABKA0SFQoNbWVzc2FnZV9jb3VudBgFIAEoDRITCgtldmVudF9jb3VudBgGIAEoDRISCgppZHNfZGlnZXN0GAcgASgJEhIKCmhlbGRfY291bnQYCCABKA0icQoRTGlzdFJldmlld1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCRIRCglwYWdlX3NpemUYAiABKA0SEgoKcGFnZV90b2tlbhgDIAEoCRIkCgRraW5kGAQgASgOMhYuaHVtbW9jay52MS5SZXZpZXdLaW5kInEKCkhlbGRNZW1vcnkSIgoGbWVtb3J5GAEgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSEAoIZmFtaWxpZXMYAiADKAkSLQoJaG9sZF90aW1lGAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCJ5CgtSZXBsYWNlbWVudBIhCgVuZXdlchgBIAEoCzISLmh1bW1vY2sudjEuTWVtb3J5EiEKBW9sZGVyGAIgASgLMhIuaHVtbW9jay52MS5NZW1vcnkSEAoIZXZpZGVuY2UYAyABKAkSEgoKc2ltaWxhcml0eRgEIAEoAiKCAQoSTGlzdFJldmlld1Jlc3BvbnNlEiQKBGhlbGQYASADKAsyFi5odW1tb2NrLnYxLkhlbGRNZW1vcnkSFwoPbmV4dF9wYWdlX3Rva2VuGAIgASgJEi0KDHJlcGxhY2VtZW50cxgDIAMoCzIXLmh1bW1vY2sudjEuUmVwbGFjZW1lbnQiNQoPUmVwbGFjZW1lbnRQYWlyEhAKCG5ld2VyX2lkGAEgASgJEhAKCG9sZGVyX2lkGAIgASgJInsKFEFwcHJvdmVSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkSMQoMcmVwbGFjZW1lbnRzGAQgAygLMhsuaHVtbW9jay52MS5SZXBsYWNlbWVudFBhaXIiUQoVQXBwcm92ZVJldmlld1Jlc3BvbnNlEgsKA3NlcRgBIAEoBBIWCg5hcHByb3ZlZF9jb3VudBgCIAEoDRITCgttaXNzaW5nX2lkcxgDIAMoCSJ6ChNSZWplY3RSZXZpZXdSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRILCgNpZHMYAyADKAkSMQoMcmVwbGFjZW1lbnRzGAQgAygLMhsuaHVtbW9jay52MS5SZXBsYWNlbWVudFBhaXIiUAoUUmVqZWN0UmV2aWV3UmVzcG9uc2USCwoDc2VxGAEgASgEEhYKDnJlamVjdGVkX2NvdW50GAIgASgNEhMKC21pc3NpbmdfaWRzGAMgAygJKmEKCUxpc3RPcmRlchIaChZMSVNUX09SREVSX1VOU1BFQ0lGSUVEEAASGwoXTElTVF9PUkRFUl9PTERFU1RfRklSU1QQARIbChdMSVNUX09SREVSX05FV0VTVF9GSVJTVBACKpEBCg9NZW1vcnlFdmVudFR5cGUSIQodTUVNT1JZX0VWRU5UX1RZUEVfVU5TUEVDSUZJRUQQABIdChlNRU1PUllfRVZFTlRfVFlQRV9DUkVBVEVEEAESHQoZTUVNT1JZX0VWRU5UX1RZUEVfVVBEQVRFRBACEh0KGU1FTU9SWV9FVkVOVF9UWVBFX0RFTEVURUQQAypcCgpSZXZpZXdLaW5kEhsKF1JFVklFV19LSU5EX1VOU1BFQ0lGSUVEEAASFAoQUkVWSUVXX0tJTkRfSEVMRBABEhsKF1JFVklFV19LSU5EX1JFUExBQ0VNRU5UEAIytgcKDU1lbW9yeVNlcnZpY2USTQoJR2V0TWVtb3J5EhwuaHVtbW9jay52MS5HZXRNZW1vcnlSZXF1ZXN0Gh0uaHVtbW9jay52MS5HZXRNZW1vcnlSZXNwb25zZSIDkAIBEmIKEEJhdGNoR2V0TWVtb3JpZXMSIy5odW1tb2NrLnYxLkJhdGNoR2V0TWVtb3JpZXNSZXF1ZXN0GiQuaHVtbW9jay52MS5CYXRjaEdldE1lbW9yaWVzUmVzcG9uc2UiA5ACARJWCgxMaXN0TWVtb3JpZXMSHy5odW1tb2NrLnYxLkxpc3RNZW1vcmllc1JlcXVlc3QaIC5odW1tb2NrLnYxLkxpc3RNZW1vcmllc1Jlc3BvbnNlIgOQAgESUQoMVXBkYXRlTWVtb3J5Eh8uaHVtbW9jay52MS5VcGRhdGVNZW1vcnlSZXF1ZXN0GiAuaHVtbW9jay52MS5VcGRhdGVNZW1vcnlSZXNwb25zZRJXCg5EZWxldGVNZW1vcmllcxIhLmh1bW1vY2sudjEuRGVsZXRlTWVtb3JpZXNSZXF1ZXN0GiIuaHVtbW9jay52MS5EZWxldGVNZW1vcmllc1Jlc3BvbnNlEj8KBkZvcmdldBIZLmh1bW1vY2sudjEuRm9yZ2V0UmVxdWVzdBoaLmh1bW1vY2sudjEuRm9yZ2V0UmVzcG9uc2USUAoKTGlzdFJldmlldxIdLmh1bW1vY2sudjEuTGlzdFJldmlld1JlcXVlc3QaHi5odW1tb2NrLnYxLkxpc3RSZXZpZXdSZXNwb25zZSIDkAIBElQKDUFwcHJvdmVSZXZpZXcSIC5odW1tb2NrLnYxLkFwcHJvdmVSZXZpZXdSZXF1ZXN0GiEuaHVtbW9jay52MS5BcHByb3ZlUmV2aWV3UmVzcG9uc2USUQoMUmVqZWN0UmV2aWV3Eh8uaHVtbW9jay52MS5SZWplY3RSZXZpZXdSZXF1ZXN0GiAuaHVtbW9jay52MS5SZWplY3RSZXZpZXdSZXNwb25zZRJbCg1XYXRjaE1lbW9yaWVzEiAuaHVtbW9jay52MS5XYXRjaE1lbW9yaWVzUmVxdWVzdBohLmh1bW1vY2sudjEuV2F0Y2hNZW1vcmllc1Jlc3BvbnNlIgOQAgEwARJVCgtNYXBNZW1vcmllcxIeLmh1bW1vY2sudjEuTWFwTWVtb3JpZXNSZXF1ZXN0Gh8uaHVtbW9jay52MS5NYXBNZW1vcmllc1Jlc3BvbnNlIgOQAgEwAUJLCg5kZXYuaHVtbW9jay52MUISTWVtb3J5U2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_hummock_v1_memory]);
 
 /**
  * Asks for one memory.
@@ -915,7 +915,7 @@ export const ForgetResponseSchema: GenMessage<ForgetResponse> = /*@__PURE__*/
   messageDesc(file_hummock_v1_memory_service, 19);
 
 /**
- * Asks for a page of what is held.
+ * Asks for a page of what waits.
  *
  * @generated from message hummock.v1.ListReviewRequest
  */
@@ -940,6 +940,13 @@ export type ListReviewRequest = Message<"hummock.v1.ListReviewRequest"> & {
    * @generated from field: string page_token = 3;
    */
   pageToken: string;
+
+  /**
+   * Unset means HELD.
+   *
+   * @generated from field: hummock.v1.ReviewKind kind = 4;
+   */
+  kind: ReviewKind;
 };
 
 /**
@@ -985,7 +992,49 @@ export const HeldMemorySchema: GenMessage<HeldMemory> = /*@__PURE__*/
   messageDesc(file_hummock_v1_memory_service, 21);
 
 /**
- * A page of what is held.
+ * A note that probably replaces an older one.
+ *
+ * @generated from message hummock.v1.Replacement
+ */
+export type Replacement = Message<"hummock.v1.Replacement"> & {
+  /**
+   * The note that tells the change.
+   *
+   * @generated from field: hummock.v1.Memory newer = 1;
+   */
+  newer?: Memory | undefined;
+
+  /**
+   * What it probably replaces.
+   *
+   * @generated from field: hummock.v1.Memory older = 2;
+   */
+  older?: Memory | undefined;
+
+  /**
+   * The words of the newer one that say so: a clause of it.
+   *
+   * @generated from field: string evidence = 3;
+   */
+  evidence: string;
+
+  /**
+   * Cosine of both, in [-1, 1]: how much they are about one thing.
+   *
+   * @generated from field: float similarity = 4;
+   */
+  similarity: number;
+};
+
+/**
+ * Describes the message hummock.v1.Replacement.
+ * Use `create(ReplacementSchema)` to create a new message.
+ */
+export const ReplacementSchema: GenMessage<Replacement> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 22);
+
+/**
+ * A page of what waits.
  *
  * @generated from message hummock.v1.ListReviewResponse
  */
@@ -1003,6 +1052,14 @@ export type ListReviewResponse = Message<"hummock.v1.ListReviewResponse"> & {
    * @generated from field: string next_page_token = 2;
    */
   nextPageToken: string;
+
+  /**
+   * By the writes of the newer ones. A page has few or none where few of the notes that it looked at replace anything;
+   * another follows if next_page_token is set.
+   *
+   * @generated from field: repeated hummock.v1.Replacement replacements = 3;
+   */
+  replacements: Replacement[];
 };
 
 /**
@@ -1010,10 +1067,38 @@ export type ListReviewResponse = Message<"hummock.v1.ListReviewResponse"> & {
  * Use `create(ListReviewResponseSchema)` to create a new message.
  */
 export const ListReviewResponseSchema: GenMessage<ListReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 22);
+  messageDesc(file_hummock_v1_memory_service, 23);
 
 /**
- * Asks to make memories of what is held.
+ * Names two memories, of which the newer one replaces the older, or does not.
+ *
+ * @generated from message hummock.v1.ReplacementPair
+ */
+export type ReplacementPair = Message<"hummock.v1.ReplacementPair"> & {
+  /**
+   * Required, at most 256 bytes.
+   *
+   * @generated from field: string newer_id = 1;
+   */
+  newerId: string;
+
+  /**
+   * Required, at most 256 bytes, another one.
+   *
+   * @generated from field: string older_id = 2;
+   */
+  olderId: string;
+};
+
+/**
+ * Describes the message hummock.v1.ReplacementPair.
+ * Use `create(ReplacementPairSchema)` to create a new message.
+ */
+export const ReplacementPairSchema: GenMessage<ReplacementPair> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_memory_service, 24);
+
+/**
+ * Asks to approve what waits.
  *
  * @generated from message hummock.v1.ApproveReviewRequest
  */
@@ -1033,11 +1118,18 @@ export type ApproveReviewRequest = Message<"hummock.v1.ApproveReviewRequest"> & 
   requestId: string;
 
   /**
-   * 1 to 512, each at most 256 bytes.
+   * What is held. At most 512, each at most 256 bytes; required without replacements.
    *
    * @generated from field: repeated string ids = 3;
    */
   ids: string[];
+
+  /**
+   * Which notes replace which older ones. At most 512; required without ids.
+   *
+   * @generated from field: repeated hummock.v1.ReplacementPair replacements = 4;
+   */
+  replacements: ReplacementPair[];
 };
 
 /**
@@ -1045,7 +1137,7 @@ export type ApproveReviewRequest = Message<"hummock.v1.ApproveReviewRequest"> & 
  * Use `create(ApproveReviewRequestSchema)` to create a new message.
  */
 export const ApproveReviewRequestSchema: GenMessage<ApproveReviewRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 23);
+  messageDesc(file_hummock_v1_memory_service, 25);
 
 /**
  * What became of it.
@@ -1061,14 +1153,15 @@ export type ApproveReviewResponse = Message<"hummock.v1.ApproveReviewResponse"> 
   seq: bigint;
 
   /**
-   * How many are memories now; one whose text a memory has already counts.
+   * How many are memories now; one whose text a memory has already counts. Replacements count as well.
    *
    * @generated from field: uint32 approved_count = 2;
    */
   approvedCount: number;
 
   /**
-   * Those of the ids under which nothing is held.
+   * Those of the ids under which nothing is held, and the newer ids of replacements of which a memory is gone or was changed
+   * meanwhile.
    *
    * @generated from field: repeated string missing_ids = 3;
    */
@@ -1080,10 +1173,10 @@ export type ApproveReviewResponse = Message<"hummock.v1.ApproveReviewResponse"> 
  * Use `create(ApproveReviewResponseSchema)` to create a new message.
  */
 export const ApproveReviewResponseSchema: GenMessage<ApproveReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 24);
+  messageDesc(file_hummock_v1_memory_service, 26);
 
 /**
- * Asks to remove what is held.
+ * Asks to reject what waits.
  *
  * @generated from message hummock.v1.RejectReviewRequest
  */
@@ -1103,11 +1196,18 @@ export type RejectReviewRequest = Message<"hummock.v1.RejectReviewRequest"> & {
   requestId: string;
 
   /**
-   * 1 to 512, each at most 256 bytes.
+   * What is held. At most 512, each at most 256 bytes; required without replacements.
    *
    * @generated from field: repeated string ids = 3;
    */
   ids: string[];
+
+  /**
+   * Which notes do not replace which older ones. At most 512; required without ids.
+   *
+   * @generated from field: repeated hummock.v1.ReplacementPair replacements = 4;
+   */
+  replacements: ReplacementPair[];
 };
 
 /**
@@ -1115,7 +1215,7 @@ export type RejectReviewRequest = Message<"hummock.v1.RejectReviewRequest"> & {
  * Use `create(RejectReviewRequestSchema)` to create a new message.
  */
 export const RejectReviewRequestSchema: GenMessage<RejectReviewRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 25);
+  messageDesc(file_hummock_v1_memory_service, 27);
 
 /**
  * What became of it.
@@ -1131,14 +1231,14 @@ export type RejectReviewResponse = Message<"hummock.v1.RejectReviewResponse"> & 
   seq: bigint;
 
   /**
-   * How many are gone.
+   * How many are gone, or not asked about again.
    *
    * @generated from field: uint32 rejected_count = 2;
    */
   rejectedCount: number;
 
   /**
-   * Those of the ids under which nothing is held.
+   * As in ApproveReviewResponse.
    *
    * @generated from field: repeated string missing_ids = 3;
    */
@@ -1150,7 +1250,7 @@ export type RejectReviewResponse = Message<"hummock.v1.RejectReviewResponse"> & 
  * Use `create(RejectReviewResponseSchema)` to create a new message.
  */
 export const RejectReviewResponseSchema: GenMessage<RejectReviewResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_memory_service, 26);
+  messageDesc(file_hummock_v1_memory_service, 28);
 
 /**
  * How memories are listed.
@@ -1228,6 +1328,40 @@ export const MemoryEventTypeSchema: GenEnum<MemoryEventType> = /*@__PURE__*/
   enumDesc(file_hummock_v1_memory_service, 1);
 
 /**
+ * What waits for a decision.
+ *
+ * @generated from enum hummock.v1.ReviewKind
+ */
+export enum ReviewKind {
+  /**
+   * HELD.
+   *
+   * @generated from enum value: REVIEW_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * What reads like an instruction to a model.
+   *
+   * @generated from enum value: REVIEW_KIND_HELD = 1;
+   */
+  HELD = 1,
+
+  /**
+   * Notes that tell a change of what an older one says.
+   *
+   * @generated from enum value: REVIEW_KIND_REPLACEMENT = 2;
+   */
+  REPLACEMENT = 2,
+}
+
+/**
+ * Describes the enum hummock.v1.ReviewKind.
+ */
+export const ReviewKindSchema: GenEnum<ReviewKind> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_memory_service, 2);
+
+/**
  * Reads, changes and removes memories by id.
  *
  * @generated from service hummock.v1.MemoryService
@@ -1297,8 +1431,10 @@ export const MemoryService: GenService<{
     output: typeof ForgetResponseSchema;
   },
   /**
-   * Returns what is held for review, in pages, by ids: what was sent to be learnt, reads like an instruction to a model and
-   * is no memory until it is approved (ReviewPolicy). No other call shows it.
+   * Returns what waits for a person's decision, in pages. What is held, by ids: it was sent to be learnt, reads like an
+   * instruction to a model and is no memory until it is approved (ReviewPolicy); no other call shows it. Or notes that tell
+   * a change of what an older one says, by their writes: each is found when this is called, and nothing is replaced until
+   * it is approved.
    *
    * @generated from rpc hummock.v1.MemoryService.ListReview
    */
@@ -1308,7 +1444,8 @@ export const MemoryService: GenService<{
     output: typeof ListReviewResponseSchema;
   },
   /**
-   * Makes memories of what is held, as it was sent, all in one write. What is not held is listed, not an error.
+   * Makes memories of what is held, as it was sent, and lets notes replace older ones (Memory.supersedes), all in one write.
+   * What is not there is listed, not an error.
    *
    * @generated from rpc hummock.v1.MemoryService.ApproveReview
    */
@@ -1318,7 +1455,8 @@ export const MemoryService: GenService<{
     output: typeof ApproveReviewResponseSchema;
   },
   /**
-   * Removes what is held, all in one write. What is not held is listed, not an error.
+   * Removes what is held, and notes that older memories hold on beside newer ones (Memory.distinct_from), all in one write.
+   * What is not there is listed, not an error.
    *
    * @generated from rpc hummock.v1.MemoryService.RejectReview
    */

@@ -1,0 +1,59 @@
+"""Words by which a sentence replaces an older one, and words that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from bench.eval.noise import rows
+from hummock.text.questions import tells_change
+from hummock.text.replaces import MAX_OLDER_CHARACTERS, replaced_by_words
+
+LEAST_RECALL = 0.5
+
+REPLACES = [
+    ("缺省分支更名为 main，master 已经锁住。", "缺省分支叫 master。", "缺省分支更名为 main"),
+    ("还款提醒改走企业微信推送了。", "还款提醒用短信发送。", "还款提醒改走企业微信推送了"),
+    ("還款提醒改走企業微信推送了。", "还款提醒用短信发送。", "还款提醒改走企业微信推送了"),
+    ("我不再对猫毛过敏。", "我对猫毛过敏，不能养猫。", "我不再对猫毛过敏"),
+    ("站会改到十一点了", "站会改到十点了。", "站会改到十一点了"),
+    ("王磊离职了，支付交给陈静。", "负责支付模块的是王磊。", "王磊离职了"),
+    ("王磊离职了，支付交给陈静。", "王磊是四川人。", ""),
+    ("竹笛断了。", "她随身带着一支竹笛。", "竹笛断了"),
+    ("竹笛断了。", "她会吹竹笛。", ""),
+    ("Deploys moved to Thursday.", "Deploys go out on Tuesdays.", "Deploys moved to Thursday"),
+    ("Deploys moved to Thursday.", "Deploys take twelve minutes.", ""),
+    (
+        "The cache was cut to thirty seconds",
+        "The cache expires after five minutes.",
+        "The cache was cut to thirty seconds",
+    ),
+    ("The cache was cut to five minutes", "The cache expires after five minutes.", ""),
+    ("The cache was cut to thirty seconds", "The cache is a Redis cluster.", ""),
+    ("The reporting database was upgraded to 16.", "The dev database runs PostgreSQL 14.", ""),
+    ("Lena started a pottery class.", "Lena owns the orders service.", ""),
+    ("I sold the Civic on Friday", "I drive a white Civic.", "I sold the Civic on Friday"),
+    ("I no longer eat meat.", "I eat meat twice a week.", "I no longer eat meat"),
+    ("", "I eat meat.", ""),
+    ("I no longer eat meat.", "", ""),
+    ("The cache was cut to thirty seconds", "The cache expires after five minutes. " + "x" * MAX_OLDER_CHARACTERS, ""),
+]
+
+
+@pytest.mark.parametrize(("newer", "older", "clause"), REPLACES)
+def test_a_clause_replaces_what_has_all_its_words_and_another_value(newer: str, older: str, clause: str) -> None:
+    assert replaced_by_words(newer, older) == clause
+
+
+def verdicts() -> Iterator[tuple[str, str, bool]]:
+    """Pairs of an older and a newer sentence, and whether the newer one replaces the older."""
+    yield from ((old, new, True) for _, old, new, *_ in rows("changes.tsv"))
+    yield from ((old, later, verdict == "replaces") for _, old, later, verdict in rows("replacements.tsv"))
+
+
+def test_of_our_pairs_only_the_right_ones_are_said_to_replace() -> None:
+    told = [(tells_change(new) and bool(replaced_by_words(new, old)), right) for old, new, right in verdicts()]
+    found = sum(said and right for said, right in told)
+    assert found >= LEAST_RECALL * sum(right for _, right in told)
+    assert found >= 0.95 * sum(said for said, _ in told)
