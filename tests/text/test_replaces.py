@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bench.eval.noise import rows
+from hummock.text.normalise import nfkc, simplified
 from hummock.text.questions import tells_change
 from hummock.text.replaces import MAX_OLDER_CHARACTERS, replaced_by_words
 
@@ -57,3 +60,11 @@ def test_of_our_pairs_only_the_right_ones_are_said_to_replace() -> None:
     found = sum(said and right for said, right in told)
     assert found >= LEAST_RECALL * sum(right for _, right in told)
     assert found >= 0.95 * sum(said for said, _ in told)
+
+
+@given(
+    st.text(max_size=30), st.text(max_size=30), st.sampled_from(["{} was renamed to {}", "{}改成{}", "no longer {}{}"])
+)
+def test_the_words_that_say_so_are_a_part_of_the_newer_text(first: str, second: str, told: str) -> None:
+    newer = told.format(first, second)
+    assert replaced_by_words(newer, second) in simplified(nfkc(newer))
