@@ -305,9 +305,12 @@ class Review:
         self._clock = clock
         self._replacements = Replacements(store, preparation)
 
-    def replacements(self, project: str, after: int, limit: int) -> ReplacementPage:
-        """The probable replacements among the next notes that tell a change, at most `limit`, after a position."""
-        return self._replacements.page(project, after, limit)
+    def replacements(self, project: str, after: int, limit: int, deadline: Deadline) -> ReplacementPage:
+        """The probable replacements among the next notes that tell a change, at most `limit`, after a position.
+
+        Raises: DeadlinePassed.
+        """
+        return self._replacements.page(project, after, limit, deadline)
 
     def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
         """At most `limit` held memories after an id; empty is the beginning."""

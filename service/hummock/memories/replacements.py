@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hummock.core.deadline import Deadline
 from hummock.core.embedding import Embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Draft, Memory
@@ -62,11 +63,15 @@ class Replacements:
         self._store = store
         self._preparation = preparation
 
-    def page(self, project: str, after: int, limit: int) -> ReplacementPage:
-        """The replacements among the next notes that tell a change, at most `limit`, after position `after`."""
+    def page(self, project: str, after: int, limit: int, deadline: Deadline) -> ReplacementPage:
+        """The replacements among the next notes that tell a change, at most `limit`, after position `after`.
+
+        Raises: DeadlinePassed.
+        """
 
         def propose(snapshot: Snapshot) -> ReplacementPage:
             page = snapshot.changes(after, min(limit, CHANGES_AT_ONCE), _ALIKE)
+            deadline.check()
             found = (_proposed(snapshot, change) for change in page.changes)
             return ReplacementPage(replacements=tuple(one for one in found if one), next_after=page.next_after)
 

@@ -163,7 +163,7 @@ class MemoryServicer:
         project = values.project_name("project", request.project)
         self._require(project)
         if request.kind == pb.REVIEW_KIND_REPLACEMENT:
-            return self._replacements(project, request)
+            return self._replacements(project, request, call)
         after = page_position(request, request.page_token)
 
         def page_of(size: int) -> pb.ListReviewResponse:
@@ -175,11 +175,11 @@ class MemoryServicer:
 
         return that_fits(page_of, values.page_size(request.page_size))
 
-    def _replacements(self, project: str, request: pb.ListReviewRequest) -> pb.ListReviewResponse:
+    def _replacements(self, project: str, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:
         after = page_number(request, request.page_token) or 0
 
         def page_of(size: int) -> pb.ListReviewResponse:
-            page = self._review.replacements(project, after, size)
+            page = self._review.replacements(project, after, size, call.deadline)
             return pb.ListReviewResponse(
                 replacements=map(memory_messages.replacement, page.replacements),
                 next_page_token=page_token(request, str(page.next_after)) if page.next_after else "",

@@ -27,15 +27,19 @@ def changes_behind(view: ProjectView, stored: StoredProject, after: int, most: i
     if superseded is not None:
         is_note &= superseded.current != 0
     telling = np.flatnonzero(is_note & (columns.traits & _STATES == Trait.TELLS_CHANGE) & (columns.doc > after))
-    found = tuple(_change(view, is_note, int(ordinal), alike) for ordinal in telling[:most])
+    told = np.where(np.isnan(columns.event_time), columns.create_time, columns.event_time)
+    states = is_note & (columns.traits & Trait.ASKS == 0)
+    found = tuple(_change(view, states, told, int(ordinal), alike) for ordinal in telling[:most])
     return ChangePage(changes=found, next_after=found[-1].doc if len(telling) > most else None)
 
 
-def _change(view: ProjectView, is_note: NDArray[np.bool_], ordinal: int, alike: Alike) -> Change:
+def _change(
+    view: ProjectView, states: NDArray[np.bool_], told: NDArray[np.float64], ordinal: int, alike: Alike
+) -> Change:
+    """A note with the older ones like it, of notes that state something, (memories,), and their times."""
     columns = view.columns
-    told = np.where(np.isnan(columns.event_time), columns.create_time, columns.event_time)
     speaker, writer = columns.speaker, columns.writer
-    may_be = is_note & (columns.traits & Trait.ASKS == 0) & (told <= told[ordinal] - alike.least_age_s)
+    may_be = states & (told <= told[ordinal] - alike.least_age_s)
     may_be &= (columns.origin == Origin.AI_OUTPUT) == (columns.origin[ordinal] == Origin.AI_OUTPUT)
     if speaker[ordinal]:
         may_be &= (speaker == speaker[ordinal]) | (speaker == 0)
