@@ -13,8 +13,8 @@ from tests.bench_eval import datasets
 pytestmark = pytest.mark.long
 
 SLICES = {
-    "xquad-en", "xquad-zh", "xquad-zh-en", "xquad-en-zh", "xquad-words", "xquad-mixed", "cmrc-zh", "cmrc-words", "cosqa-code",
-    "cosqa-identifiers", "memorybank-zh", "memorybank-en", "memorybank-zh@chat", "memorybank-en@chat",
+    "xquad-en", "xquad-zh", "xquad-zh-en", "xquad-en-zh", "xquad-words", "xquad-mixed", "cmrc-zh", "cmrc-words",
+    "cosqa-code", "cosqa-identifiers", "memorybank-zh", "memorybank-en", "memorybank-zh@chat", "memorybank-en@chat",
 }  # fmt: skip
 
 
