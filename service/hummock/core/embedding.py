@@ -20,11 +20,14 @@ class Calibration:
         unrelated_latin: Mean cosine of unrelated texts in Latin script, in [0, 1).
         unrelated_han: The same for Chinese texts.
         near_twin_bar: Cosine from which two texts count as versions of each other, in [0, 1].
+        one_thing: Cosine from which two texts may be about one thing, so that the newer may replace the older; in
+            [0, 1].
     """
 
     unrelated_latin: float
     unrelated_han: float
     near_twin_bar: float
+    one_thing: float = 0.55
 
     def similarity(self, cosine: NDArray[np.float32], *, han: bool) -> NDArray[np.float32]:
         """Calibrated similarity of each cosine, same shape, in [-1, 1]; NaN stays NaN."""

@@ -19,7 +19,7 @@ from hummock.core.memory import Draft, Memory
 from hummock.memories.preparation import Preparation, Prepared, make_memory
 from hummock.ports.store import Alike, Change, Snapshot, Store
 from hummock.ports.writes import UnitOfWork
-from hummock.recall.prefer import ALIKE, LATER_S
+from hummock.recall.prefer import LATER_S
 from hummock.text.replaces import replaced_by_words
 from hummock.text.template import as_draft
 
@@ -29,7 +29,6 @@ NEAREST: Final = 8
 CHANGES_AT_ONCE: Final = 64
 """Notes that tell a change, of one page. Each costs as much as the vector path of a recall."""
 
-_ALIKE: Final = Alike(least_cosine=ALIKE, least_age_s=LATER_S, count=NEAREST)
 _MOST_IDS: Final = 64
 """Ids of `supersedes` and of `distinct_from`, as in the contract."""
 
@@ -68,9 +67,11 @@ class Replacements:
 
         Raises: DeadlinePassed.
         """
+        one_thing = self._preparation.calibration.one_thing
+        alike = Alike(least_cosine=one_thing, least_age_s=LATER_S, count=NEAREST)
 
         def propose(snapshot: Snapshot) -> ReplacementPage:
-            page = snapshot.changes(after, min(limit, CHANGES_AT_ONCE), _ALIKE)
+            page = snapshot.changes(after, min(limit, CHANGES_AT_ONCE), alike)
             deadline.check()
             found = (_proposed(snapshot, change) for change in page.changes)
             return ReplacementPage(replacements=tuple(one for one in found if one), next_after=page.next_after)

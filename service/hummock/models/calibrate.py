@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,8 @@ from hummock.ports.models import Embedder
 from hummock.text.normalise import is_han
 
 CALIBRATIONS = "calibrations"
+
+_FIELDS = tuple(each.name for each in fields(Calibration))
 
 LEAST_PAIRS = 20
 """Fewest pairs of texts in a script that are enough to measure it."""
@@ -127,7 +129,8 @@ def calibrated(before: Calibration, measured: dict[str, Measured]) -> Calibratio
     The near-twin bar is the highest of the scripts' bars, since a text wrongly ranked last is lost.
     """
     unrelated = {script: min(max(figures.unrelated, 0.0), 0.999) for script, figures in measured.items()}
-    return Calibration(
+    return replace(
+        before,
         unrelated_latin=unrelated.get("latin", before.unrelated_latin),
         unrelated_han=unrelated.get("han", before.unrelated_han),
         near_twin_bar=min(max(figures.near_twin_bar for figures in measured.values()), 1.0),
@@ -160,7 +163,7 @@ def read_calibration(models_directory: Path, emb_space: str) -> Calibration | No
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["emb_space"] != emb_space:
             raise ValueError(f"it is one of {content['emb_space']!r}")
-        calibration = Calibration(**{each.name: float(content[each.name]) for each in fields(Calibration)})
+        calibration = Calibration(**{name: float(content[name]) for name in _FIELDS if name in content})
         if not (0 <= calibration.unrelated_latin < 1 and 0 <= calibration.unrelated_han < 1):
             raise ValueError("unrelated texts have cosines of 0 to 1")
     except (ValueError, KeyError, TypeError) as error:

@@ -294,7 +294,9 @@ def _embedding_model(content: dict[str, Any]) -> ModelDescription:
         query_prefix=str(content["query_prefix"]),
         document_prefix=str(content.get("document_prefix", "")),
         scripts=frozenset(str(script) for script in content["scripts"]),
-        calibration=Calibration(**{each.name: float(content[each.name]) for each in fields(Calibration)}),
+        calibration=Calibration(
+            **{each.name: float(content[each.name]) for each in fields(Calibration) if each.name in content}
+        ),
         hidden_output=str(content["hidden_output"]),
         lowercase=bool(content["lowercase"]),
     )

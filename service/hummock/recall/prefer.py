@@ -55,7 +55,7 @@ def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: 
         text: The query's text.
     """
     ordered = above_bar(by_files(boost_speakers(fused, plan, text), plan), plan, features, calibration)
-    ordered = newest_first(ordered, plan, text)
+    ordered = newest_first(ordered, plan, text, calibration.one_thing)
     return appended(ordered) if plan.substrings else ordered
 
 
@@ -255,9 +255,6 @@ def _minima(fused: Fused, bar: float, without_vector: float) -> NDArray[np.float
 # An old fact is often worded as one asks for it, and the sentence that replaced it tells the change alone: "we moved to
 # Bristol last weekend". So the old one comes first wherever words and meaning decide.
 
-ALIKE: Final = 0.55
-"""Least cosine of two memories about one thing."""
-
 ABOUT_AS_MUCH: Final = 0.05
 """Difference of two cosines that says little about which of two older ones is meant."""
 
@@ -270,7 +267,7 @@ FITTING: Final = 0.4
 _STATES: Final = int(Trait.TELLS_CHANGE | Trait.ASKS)
 
 
-def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
+def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused:
     """Move each note that tells a change before the older note that it most likely replaces, if it stands behind it.
 
     A question how things were before a change has the older one first. Unchanged are groups without such notes, and
@@ -280,6 +277,7 @@ def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
         fused: Best first.
         plan: The plan of the recall.
         text: The question.
+        one_thing: Least cosine of two memories about one thing.
     """
     if not plan.neighbours:
         return fused
@@ -289,7 +287,7 @@ def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
     tense = tense_of(question_of(text))
     if tense is Tense.PAST:
         return fused
-    newer, older = _replaced(fused, np.flatnonzero(tells))
+    newer, older = _replaced(fused, np.flatnonzero(tells), one_thing)
     if not len(newer):
         return fused
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
@@ -304,7 +302,7 @@ def newest_first(fused: Fused, plan: Plan, text: str) -> Fused:
     return fused.take(order, relevance=relevance[order], score=score[order], replaced_by=replaced_by)
 
 
-def _replaced(fused: Fused, tells: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _replaced(fused: Fused, tells: NDArray[np.int64], one_thing: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Places of notes that tell a change, the newest last, and the place of what each most likely replaces.
 
     That is the best of the older notes by the same person that are about as much like it as any. What a writer says
@@ -321,7 +319,7 @@ def _replaced(fused: Fused, tells: NDArray[np.int64]) -> tuple[NDArray[np.int64]
         writer = fused.candidates.writer[fused.row]
         may_be &= (writer[tells][:, None] == 0) | (writer == writer[tells][:, None])
     likeness = np.where(may_be, vectors[tells] @ vectors.T, -1.0)
-    is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, ALIKE)
+    is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, one_thing)
     older = is_close.argmax(axis=1)
     fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * fused.relevance[older])
     return tells[fits], older[fits]
