@@ -28,14 +28,17 @@ def test_every_model_is_pinned_whole_and_calibrated_above_unrelated_texts(model:
     assert max(calibration.unrelated_latin, calibration.unrelated_han) < calibration.near_twin_bar < 1
 
 
-def test_auto_is_both_models_as_one_before_either_alone(tmp_path: Path) -> None:
-    pair = PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"]
-    assert candidates(AUTO, tmp_path) == (pair, *pair.parts)
-    assert [part.name for part in pair.parts] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2"]
+def test_auto_is_three_models_as_one_before_two_and_before_either_alone(tmp_path: Path) -> None:
+    trio, pair = (
+        TRIOS["bge-small-zh-v1.5+all-MiniLM-L6-v2+use-multilingual-v3"],
+        PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"],
+    )
+    assert candidates(AUTO, tmp_path) == (trio, pair, *pair.parts)
+    assert [part.name for part in trio.parts] == ["bge-small-zh-v1.5", "all-MiniLM-L6-v2", "use-multilingual-v3"]
 
 
 def test_a_start_fetches_nothing_where_a_model_that_knows_chinese_is_here(tmp_path: Path) -> None:
-    pair, chinese, english = wanted = candidates(AUTO, tmp_path)
+    trio, pair, chinese, english = wanted = candidates(AUTO, tmp_path)
     assert that_will_do(wanted, tmp_path) is None
     place(tmp_path, english)
     assert that_will_do(wanted, tmp_path) is None
@@ -45,6 +48,8 @@ def test_a_start_fetches_nothing_where_a_model_that_knows_chinese_is_here(tmp_pa
     assert that_will_do(wanted, tmp_path) == chinese
     place(tmp_path, english)
     assert that_will_do(wanted, tmp_path) == pair
+    place(tmp_path, REGISTRY["use-multilingual-v3"])
+    assert that_will_do(wanted, tmp_path) == trio
 
 
 def place(models_directory: Path, model: EmbeddingModel) -> None:
@@ -55,10 +60,11 @@ def place(models_directory: Path, model: EmbeddingModel) -> None:
         (models_directory / model.name / name).touch()
 
 
-def test_a_pair_is_found_by_the_names_of_both(tmp_path: Path) -> None:
-    for name, pair in PAIRS.items():
-        assert name == f"{pair.first.name}+{pair.second.name}"
-        assert candidates(name, tmp_path) == (pair,)
+def test_several_models_are_found_by_their_names(tmp_path: Path) -> None:
+    joined = {**PAIRS, **TRIOS}
+    for name, model in joined.items():
+        assert name == "+".join(part.name for part in model.parts)
+        assert candidates(name, tmp_path) == (model,)
 
 
 def test_a_name_stands_for_its_one_model(tmp_path: Path) -> None:

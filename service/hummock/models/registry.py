@@ -1,4 +1,4 @@
-"""The models and cross-encoders that Hummock knows: those of `registry.toml`, and pairs of them."""
+"""The models and cross-encoders that Hummock knows: those of `registry.toml`, and several of them as one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _ZH_MINILM_USE = TrioDescription(
 TRIOS: dict[str, TrioDescription] = {_ZH_MINILM_USE.name: _ZH_MINILM_USE}
 """Three models of the registry as one."""
 
-AUTO_ORDER = (_ZH_MINILM, _ZH_MINILM.first, _ZH_MINILM.second)
+AUTO_ORDER = (_ZH_MINILM_USE, _ZH_MINILM, _ZH_MINILM.first, _ZH_MINILM.second)
 
 
 def find(name: str, models_directory: Path) -> EmbeddingModel:

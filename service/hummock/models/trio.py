@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
@@ -41,13 +42,14 @@ OWN_LATIN = 0.9
 GLOSS = 0.6
 """Weight of the model that reads a translation of the query, for code; prose is asked for by the common model alone."""
 
-Embed = Callable[[], Embedding]
+Own = TypeVar("Own")
+Others = TypeVar("Others")
 
 
 class TrioModel:
     """Embeds a text with the model of its language and the common one.
 
-    What a query asks of the other language's model is read at the same time if a core is free.
+    What a query asks of the other models is read at the same time if a core is free.
     """
 
     def __init__(
@@ -71,18 +73,21 @@ class TrioModel:
 
         A query in a third language is read by the common model alone, for texts of all languages.
         """
-        common = self._common.embed_query(text).vector
         if is_of_another(text):
-            whole = Embedding(vector=self._asked(None, common, 0.0), tokens=self._space.no_tokens())
+            whole = Embedding(vector=self._asked(None, self._by_common(text), 0.0), tokens=self._space.no_tokens())
             return replace(whole, bridge=whole)
         share = han_share(text)
         own, other = (self._first, self._second) if share >= MOSTLY else (self._second, self._first)
         weight = OWN_HAN if share >= MOSTLY else OWN_LATIN - (OWN_LATIN - OWN_HAN) * share / MOSTLY
+
+        def by_own() -> Embedding:
+            return own.embed_query(text)
+
+        def by_others() -> tuple[NDArray[np.float32], Embedding | None]:
+            return self._by_common(text), None if gloss is None else other.embed_query(gloss.text)
+
         with self._cores.one():
-            if gloss is None:
-                said, glossed = own.embed_query(text), None
-            else:
-                said, glossed = self._both(lambda: own.embed_query(text), lambda: other.embed_query(gloss.text))
+            said, (common, glossed) = self._at_once(by_own, by_others)
         by_common = self._asked(None, common, 0.0)
         if glossed is None:
             bridge = Embedding(vector=by_common, tokens=self._space.no_tokens())
@@ -95,7 +100,7 @@ class TrioModel:
         """Embed a chunk of a stored text. A thread that gives way to all others takes no core from a query."""
         own = self._first if han_share(text) >= MOSTLY else self._second
         with nullcontext() if gives_way else self._cores.one():
-            said, common = own.embed_document(text), self._common.embed_document(text)
+            said, common = own.embed_document(text), self._common.embed_document(text, with_tokens=False)
         return replace(said, vector=self._joined(said.vector / _ROOT, common.vector / _ROOT))
 
     def split(self, header: str, body: str) -> list[str]:
@@ -107,13 +112,17 @@ class TrioModel:
         """End the threads that read for the other language."""
         self._others.shutdown()
 
-    def _both(self, by_own: Embed, by_other: Embed) -> tuple[Embedding, Embedding]:
+    def _at_once(self, by_own: Callable[[], Own], by_others: Callable[[], Others]) -> tuple[Own, Others]:
+        """What both give, at the same time if a core is free."""
         with self._cores.another() as is_free:
             if not is_free:
-                return by_own(), by_other()
-            other = self._others.submit(by_other)
+                return by_own(), by_others()
+            others = self._others.submit(by_others)
             own = by_own()
-            return own, other.result()
+            return own, others.result()
+
+    def _by_common(self, query: str) -> NDArray[np.float32]:
+        return self._common.embed_query(query, with_tokens=False).vector
 
     def _asked(
         self, own: NDArray[np.float32] | None, common: NDArray[np.float32], weight: float

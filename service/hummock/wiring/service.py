@@ -309,16 +309,18 @@ def _counter(settings: Settings) -> TokenCounter:
 
 def _advice(model: models.EmbeddingModel) -> str:
     """What could be better about the model; empty when there is nothing."""
-    better = models.AUTO_ORDER[0]
+    better, pair, *_ = models.AUTO_ORDER
     if "han" not in model.scripts:
         lack = "knows no Chinese; Chinese memories are found by their words alone"
-    elif model == better.first:
+    elif model == pair.parts[0]:
         lack = "knows little English and code"
+    elif model == pair:
+        lack = "finds less of what is told in another language than the question's"
     else:
         return ""
     return (
         f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
-        "knows both languages and code"
+        "finds both languages, code and 14 more languages; `hummock export` and `hummock import` move memories to it"
     )
 
 
