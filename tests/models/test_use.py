@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, OnnxEmbedder, load
 from hummock.models.convert import convert
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelFile, Pooling
+from hummock.models.description import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelFile, Pooling
 from hummock.models.encoder import open_session
 from hummock.models.files import sha256_of, write_record
 from hummock.models.use_graph import convert_use
@@ -49,7 +49,7 @@ def _weights() -> dict[str, NDArray[Any]]:
         return (0.05 * random.standard_normal(shape)).astype(np.float32)
 
     found: dict[str, NDArray[Any]] = {
-        f"q{part + 1}": random.integers(0, 256, (1, DIM), np.uint8) for part in range(PARTS)
+        f"q{part + 1}": random.integers(0, 256, (128, DIM), np.uint8) for part in range(PARTS)
     }
     found |= {"scale": np.abs(drawn(PARTS)), "lo": drawn(PARTS), "eps": np.array(1e-5, np.float32)}
     for size in WINDOWS:
@@ -112,7 +112,7 @@ def described(
     model = ModelDescription(
         name=directory.name,
         licence="none",
-        files=(ModelFile(name=GRAPH_FILE), ModelFile(name=TOKENIZER_FILE)),
+        files=tuple(ModelFile(name=name) for name in (GRAPH_FILE, DATA_FILE, TOKENIZER_FILE)),
         sources=(),
         max_tokens=64,
         pooling=Pooling.GRAPH,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelDescription
+from hummock.models.description import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelDescription
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ LAYER_PARTS = (
     "output.dense",
     "output.LayerNorm",
 )
+_LARGE_BYTES = 1 << 20
+
 Float32Array = NDArray[np.float32]
 
 
@@ -94,6 +96,15 @@ def convert(model: ModelDescription, conversion: Conversion, directory: Path) ->
 
             graph = convert_use(config, weights, directory / TOKENIZER_FILE)
             write_int8(graph, directory / GRAPH_FILE, ["MatMul"])  # Its table of pieces is in bytes already.
+            _put_apart(directory / GRAPH_FILE, directory / DATA_FILE)
+
+
+def _put_apart(graph: Path, data: Path) -> None:
+    """Move large weights of a graph into a file that onnxruntime maps: only a table's rows in use are loaded."""
+    import onnx
+
+    loaded = onnx.load(graph)
+    onnx.save_model(loaded, str(graph), save_as_external_data=True, location=data.name, size_threshold=_LARGE_BYTES)
 
 
 def read_checkpoint(config_path: Path, weights_path: Path) -> BertCheckpoint:
@@ -124,7 +135,10 @@ def write_int8(graph: onnx.ModelProto, target: Path, operators: Sequence[str] | 
     """
     import onnx
     from onnxruntime.quantization import QuantType, quantize_dynamic
+    from onnxruntime.quantization.quant_utils import add_pre_process_metadata
 
+    # Shape inference and fusions of its own are neither needed nor wanted; without this it logs that they are missing.
+    add_pre_process_metadata(graph)
     quantize_dynamic(
         graph,
         str(target),

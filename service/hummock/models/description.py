@@ -19,6 +19,7 @@ from hummock.core.embedding import Calibration
 from hummock.models.errors import DescriptionInvalid
 
 GRAPH_FILE = "model.onnx"
+DATA_FILE = "model.onnx_data"
 TOKENIZER_FILE = "tokenizer.json"
 DESCRIPTION_FILE = "description.json"
 RERANKER = "reranker"
@@ -92,7 +93,8 @@ class Form(Enum):
     BERT = "bert"
     """`config` is the shape in JSON, `weights` safetensors."""
     USE = "use"
-    """`config` is a SentencePiece model, from which the tokenizer is made as well; `weights` NumPy arrays."""
+    """`config` is a SentencePiece model, of which the tokenizer is made; `weights` NumPy arrays. The graph's table is a
+    file of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeGuard
 
 import numpy as np
 
@@ -49,7 +50,7 @@ class Served:
 def served(model: PublishedModel, directory: Path) -> Served:
     """The fused graph where the record knows it by its SHA-256, else the published one, which `verify` is to check."""
     plain, fused = Served(path=directory / GRAPH_FILE, lack=""), directory / FUSED_FILE
-    if not isinstance(model, ModelDescription):
+    if not _is_transformer(model):
         return plain
     noted = _noted(model, directory)
     if noted is None or not (noted["refused"] or fused.is_file()):
@@ -82,7 +83,7 @@ def derive(model: PublishedModel, directory: Path, into: Path, say: Say) -> None
     `directory` has the model's verified files; `into` gets both files and may be the same. `say` gets the reason if
     there is no fused graph.
     """
-    if not isinstance(model, ModelDescription):
+    if not _is_transformer(model):
         return
     if importlib.util.find_spec("onnx") is None:
         say(f"{_lack(model, 'has no fused graph')}, which needs `{command_for('convert')}`")
@@ -140,6 +141,11 @@ def _noted(model: ModelDescription, directory: Path) -> dict[str, object] | None
     if not isinstance(noted, dict) or (noted.get("version"), noted.get("of_sha256")) != wanted:
         return None
     return {name: noted.get(name) for name in ("sha256", "refused")}
+
+
+def _is_transformer(model: PublishedModel) -> TypeGuard[ModelDescription]:
+    """Whether the graph is that of an embedding model with states of tokens, which is one of attention."""
+    return isinstance(model, ModelDescription) and bool(model.hidden_output)
 
 
 def _lack(model: PublishedModel, what: str) -> str:

@@ -320,7 +320,7 @@ def _advice(model: models.EmbeddingModel) -> str:
         return ""
     return (
         f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
-        "finds both languages, code and 14 more languages; `hummock export` and `hummock import` move memories to it"
+        "finds both, code and 14 more languages; `hummock save project` and `hummock import` move a project to it"
     )
 
 
