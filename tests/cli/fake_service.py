@@ -206,6 +206,16 @@ class FakeService:
 
         return method
 
+    def stream(self, canned: dict[str, Any]) -> Callable[[Message, grpc.ServicerContext], Iterator[dict[str, Any]]]:
+        """Keeps the request and gives the canned reply, then the stream's end."""
+
+        def method(request: Message, context: grpc.ServicerContext) -> Iterator[dict[str, Any]]:
+            del context
+            self.asked.append(request)
+            yield canned
+
+        return method
+
     def list_memories(
         self, request: memory_service_pb.ListMemoriesRequest, context: grpc.ServicerContext
     ) -> dict[str, Any]:
@@ -278,6 +288,12 @@ def _answers(fake: FakeService) -> dict[str, Any]:
         "UpdateMemory": {"memory": NOTE, "seq": "9"},
         "DeleteMemories": {"deletedCount": 1, "missingIds": ["gone"]},
         "Forget": {"memoryCount": 3, "eventCount": 2},
+        "ListReview": {},
+        "ApproveReview": {"approvedCount": 1},
+        "RejectReview": {"rejectedCount": 1},
+        "GetLearningState": {"state": {"enabled": True}},
+        "ListLearningEvents": {},
+        "ReplayLearning": {"matches": True},
         "ListMessages": {"messages": MESSAGES, "nextPageToken": "t2"},
         "UpdateMessage": {"id": "m1", "position": 1, "deletedCount": 2},
         "DeleteMessage": {"seq": "9", "deletedCount": 3},
@@ -295,6 +311,8 @@ def _answers(fake: FakeService) -> dict[str, Any]:
         "WatchMemories": fake.watch_memories,
         "ListSessions": fake.list_sessions,
         "WatchMessages": fake.watch_session,
+        "LearnKeywords": fake.stream({"end": "SCAN_END_DONE"}),
+        "WatchLearningState": fake.stream({"state": {"enabled": True}}),
     }
 
 

@@ -84,13 +84,6 @@ def test_what_no_request_can_hold_is_a_usage_error(
     assert said in result.stderr
 
 
-def test_a_missing_project_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HUMMOCK_PROJECT", raising=False)
-    result = CliRunner().invoke(app, ["recall", "x"])
-    assert result.exit_code == 2
-    assert "--project" in result.stderr
-
-
 def test_a_missing_package_names_the_extra() -> None:
     expected = r"lmdb, which is not installed; pip install 'hummock\[server\]'"
     with pytest.raises(CommandFailed, match=expected), packages_of("server"):

@@ -100,6 +100,26 @@ async def test_without_a_project_the_server_works_on_that_of_the_repository(
         assert "用制表符缩进" in str(await client.call_tool("search", {"query": "How do we indent, with tabs?"}))
 
 
+async def test_in_the_repository_the_commands_answer_with_what_the_agent_remembered(
+    agent: Agent, target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "harbour/.git").mkdir(parents=True)
+    (tmp_path / "harbour/src").mkdir()
+    for name in ("HUMMOCK_PROJECT", "CLAUDE_PROJECT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HUMMOCK_TARGET", target)
+    monkeypatch.chdir(tmp_path / "harbour/src")
+    command = ("env", "-u", "HUMMOCK_PROJECT", *COMMAND[:-2], "--no-serve", "--target", target)
+    async with agent(command=command) as client:
+        await client.call_tool("remember", {"text": "A failed delivery is retried six times."})
+    for question in (("recall", "failed delivery"), ("search", "failed delivery"), ("render", "failed delivery")):
+        found = CliRunner().invoke(app, [*question, "--json"])
+        assert "retried six times" in found.stdout, found.stderr
+        empty = CliRunner().invoke(app, [*question, "--tag", "none"])
+        assert empty.exit_code == 0
+        assert "in project harbour\n" in empty.stderr
+
+
 def test_a_target_that_is_none_is_refused_at_once() -> None:
     done = CliRunner().invoke(app, ["mcp", "--project", "a", "--target", "host:port"])
     assert (done.exit_code, done.stdout) == (1, "")

@@ -1,4 +1,4 @@
-"""The project that a folder belongs to where nobody names one: MCP servers and hooks of one folder share it."""
+"""The project of a folder where nobody names one: MCP servers, hooks and commands of one folder share it."""
 
 from __future__ import annotations
 
@@ -9,28 +9,36 @@ LONGEST_NAME = 256
 """Characters."""
 
 
+def open_folder() -> str:
+    """The folder that an agent says is open (CLAUDE_PROJECT_DIR), else the current one. Raises: FileNotFoundError."""
+    return os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
+
+
 def project_of(folder: str | os.PathLike[str]) -> str:
     """The name of the repository that holds the folder, else the folder's own; empty for the root of the file system.
 
-    A worktree has the name of its repository. At most 256 characters.
+    At most 256 characters.
     """
-    root = at = os.path.abspath(folder)
+    name = os.path.basename(repository_of(folder) or os.path.abspath(folder))
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\ufffd", "?")[:LONGEST_NAME]
+
+
+def repository_of(folder: str | os.PathLike[str]) -> str:
+    """The path of the repository that holds the folder, for a worktree that of its repository; empty outside of any."""
+    at = os.path.abspath(folder)
     while True:
         try:
             mode = os.lstat(os.path.join(at, ".git")).st_mode
         except (OSError, ValueError):
             above = os.path.dirname(at)
             if above == at:
-                break
+                return ""
             at = above
             continue
-        root = _repository_of(at) if stat.S_ISREG(mode) else at
-        break
-    name = os.path.basename(root)
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\ufffd", "?")[:LONGEST_NAME]
+        return _main_repository_of(at) if stat.S_ISREG(mode) else at
 
 
-def _repository_of(worktree: str) -> str:
+def _main_repository_of(worktree: str) -> str:
     """The repository of a worktree; the folder itself where its .git names none, as a submodule's does."""
     try:
         with open(os.path.join(worktree, ".git"), "rb") as file:

@@ -89,10 +89,10 @@ def _ask(service: Service, project: str, text: str, preset: options.PresetName, 
     # One stream, so that a file or a pipe gets the answer in its order.
     with redirect_stderr(sys.stdout):
         print_line(f"\n━━ {project} · {preset} ━━ {text}\n")
-        print_recall(recalled)
+        print_recall(recalled, project)
         heading = f"── rendered, {form}, {rendered.budget_tokens} tokens at most ──"
         print_line(f"\n{heading}\n{rendered.text}\n")
-        print_rendered(rendered)
+        print_rendered(rendered, project)
     sys.stdout.flush()
 
 

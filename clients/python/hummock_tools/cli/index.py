@@ -44,7 +44,17 @@ _SHOWN_LINES = 10
 
 def index(
     path: Annotated[Path, Argument(metavar="PATH", help="The repository, or a folder of one.")],
-    project: options.Project,
+    project: Annotated[
+        str,
+        Option(
+            *("--project", "-p"),
+            envvar="HUMMOCK_PROJECT",
+            help="The project to fill; that of PATH's repository if unset.",
+            default_factory=str,
+            show_default=False,
+            callback=options.utf8,
+        ),
+    ],
     name: Annotated[
         str, Option("--name", help="Names its index: clones of it on other machines share that by the name.")
     ] = "",
@@ -74,6 +84,12 @@ with ! bring something back.
         raise typer.BadParameter("--watch never ends: leave out --wait, or run it once with --wait first")
     if remove and (watch or wait):
         raise typer.BadParameter("--remove goes without --watch and --wait")
+    if not project:
+        if remove:
+            raise typer.BadParameter("--remove wants the project named, with --project or HUMMOCK_PROJECT")
+        project = options.project_of_repository(path)
+        if not json:
+            note(f"indexing into project {project}")
     if remove:
         return _remove(path, project, target, name=name, json=json)
     if watch:

@@ -135,7 +135,7 @@ def log(
         kind = event.WhichOneof("event") or "unknown"
         happened = f"{event.event_time.ToDatetime(options.clock()):%Y-%m-%d %H:%M:%S}"
         table.add_row(str(event.number), happened, kind.replace("_", " "), cell(_about(event, kind)))
-    print_page(table, "no events", response.next_page_token)
+    print_page(table, f"no events in project {project}", response.next_page_token)
 
 
 @app.command("replay")
@@ -160,20 +160,20 @@ def replay(
 
 
 @app.command("on")
-def on(project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
+def on(project: options.NamedProject, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Inject entries by what is said and by use."""
     _change(pb.UpdateLearningSettingsRequest(project=project, enabled=True), target, json=json)
 
 
 @app.command("off")
-def off(project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
+def off(project: options.NamedProject, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """Inject every entry; nothing that was learnt is lost."""
     _change(pb.UpdateLearningSettingsRequest(project=project, enabled=False), target, json=json)
 
 
 @app.command("set")
 def set_numbers(
-    project: options.Project,
+    project: options.NamedProject,
     high_above: HighOption = None,
     mid_above: MidOption = None,
     mid_cooldown: MidTurnsOption = None,
@@ -214,7 +214,7 @@ def set_numbers(
 
 @app.command("keywords")
 def keywords(
-    project: options.Project,
+    project: options.NamedProject,
     memory_id: Annotated[str, options.text_argument("ID", "The entry.")],
     words: Annotated[
         list[str] | None, Argument(metavar="[KEYWORD]...", help="All that it shall have; none removes them.")

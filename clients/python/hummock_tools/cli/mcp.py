@@ -21,7 +21,7 @@ from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of,
 from hummock_tools.cli.index import follow_beside
 from hummock_tools.cli.output import confirm, note, print_line, warn
 from hummock_tools.mcp.reach import ServingEnded
-from hummock_tools.project_name import project_of
+from hummock_tools.project_name import open_folder, project_of
 
 if TYPE_CHECKING:
     from hummock_tools.mcp.reach import Reach
@@ -91,7 +91,7 @@ def serve(
 
 def _project_of(folder: Path | None) -> str:
     """The project of a folder, or of the one that the agent works in. Raises: BadParameter."""
-    given = folder or Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    given = folder or Path(open_folder())
     if not given.is_dir():
         raise typer.BadParameter(f"{given} is no folder; name the project with --project or HUMMOCK_PROJECT")
     project = project_of(given)
@@ -133,7 +133,7 @@ ScopeName: TypeAlias = Literal["user", "workspace"]
 
 def install(
     client: Annotated[options.AgentName, Option("--client", help="Whose configuration to write.")],
-    project: options.Project,
+    project: options.NamedProject,
     index: Annotated[
         Path | None, Option("--index", metavar="DIR", help="Have the server follow this repository.")
     ] = None,

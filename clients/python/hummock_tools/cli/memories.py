@@ -106,7 +106,7 @@ def ls(
     table = new_table({"kind": "left", "id": 2, "title": 3, "tokens": "right"})
     for memory in response.memories:
         table.add_row(kind_word(memory.kind), cell(memory.id), title_of(memory), str(memory.token_count))
-    print_page(table, "no memories", response.next_page_token)
+    print_page(table, f"no memories found in project {project}", response.next_page_token)
 
 
 @app.command("get")
@@ -130,7 +130,7 @@ def get(
 @app.command("edit")
 def edit(
     memory_id: Annotated[str, Argument(metavar="ID", help="Id of the memory.")],
-    project: options.Project,
+    project: options.NamedProject,
     title: Annotated[str | None, Option("--title", help="Its new title.")] = None,
     summary: Annotated[str | None, Option("--summary", help="Its new summary.")] = None,
     content: Annotated[str | None, Option("--content", help="Its new text.")] = None,
@@ -168,7 +168,7 @@ def edit(
 
 @app.command("pin")
 def pin(
-    ids: IdsArgument, project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET
+    ids: IdsArgument, project: options.NamedProject, json: options.Json = False, target: options.Target = DEFAULT_TARGET
 ) -> None:
     """Show memories in every prompt, whatever is asked."""
     _set_pinned(ids, project, target, pinned=True, json=json)
@@ -176,7 +176,7 @@ def pin(
 
 @app.command("unpin")
 def unpin(
-    ids: IdsArgument, project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET
+    ids: IdsArgument, project: options.NamedProject, json: options.Json = False, target: options.Target = DEFAULT_TARGET
 ) -> None:
     """Show memories only where they are recalled."""
     _set_pinned(ids, project, target, pinned=False, json=json)
@@ -267,9 +267,12 @@ Yes = Annotated[bool, Option("--yes", "-y", help="Do it without asking.")]
 @review_app.command("ls")
 def list_held(project: options.Project, json: options.Json = False, target: options.Target = DEFAULT_TARGET) -> None:
     """List held memories: id, what each reads like, where it comes from, and how it begins."""
+    held = None
     with connect(target) as service:
         for held in _held(service, project):
             print_json(held, indent=None) if json else print_line(_line(held))
+    if held is None and not json:
+        note(f"nothing is held in project {project}")
 
 
 @review_app.command()
@@ -295,7 +298,7 @@ def approve(
 
 @review_app.command()
 def reject(
-    project: options.Project,
+    project: options.NamedProject,
     ids: Ids = None,
     all_held: All = False,
     yes: Yes = False,
@@ -324,10 +327,13 @@ def list_replacements(
 ) -> None:
     """List notes that a newer one probably replaces: both ids, how much they are alike, and the words that say so."""
     request = pb.ListReviewRequest(project=project, kind=pb.REVIEW_KIND_REPLACEMENT)
+    one = None
     with connect(target) as service:
         for page in _pages(service, request):
             for one in page.replacements:
                 print_json(one, indent=None) if json else print_line(_replacement_line(one))
+    if one is None and not json:
+        note(f"no note of project {project} is probably replaced")
 
 
 @review_app.command("replace")

@@ -15,6 +15,7 @@ from typer import Argument, Option
 from hummock_client.time_zone import own_clock, own_zone
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_tools.cli.connection import packages_of, require_unix
+from hummock_tools.project_name import open_folder, project_of, repository_of
 
 PresetName: TypeAlias = Literal["chat", "code", "agent", "codex"]
 
@@ -68,6 +69,24 @@ def utf8(value: Text) -> Text:
     return value
 
 
+def project_of_repository(folder: Path | None = None) -> str:
+    """The project of the repository that holds a folder, by default the open one. Raises: BadParameter."""
+    how = "name the project with --project or HUMMOCK_PROJECT"
+    try:
+        inside = Path(folder or open_folder()).absolute()
+    except FileNotFoundError:
+        raise typer.BadParameter(f"the current folder is gone; {how}") from None
+    project = project_of(inside)
+    if project and repository_of(inside):
+        return project
+    agents = f" (agents that work there use {project})" if project else ""
+    raise typer.BadParameter(f"{inside} is in no repository; {how}{agents}")
+
+
+def _project_or_repository(named: str) -> str:
+    return utf8(named) or project_of_repository()
+
+
 def count_option(name: str, help: str, bits: int = 32) -> Any:
     """An option whose number fits a field of so many bits."""
 
@@ -119,8 +138,21 @@ Target = Annotated[
     str, Option("--target", envvar="HUMMOCK_TARGET", help="Where the service listens: host:port or unix:path.")
 ]
 Project = Annotated[
+    str,
+    Option(
+        *("--project", "-p"),
+        envvar="HUMMOCK_PROJECT",
+        help="The project to work on; that of this repository if unset.",
+        default_factory=str,
+        show_default=False,
+        callback=_project_or_repository,
+    ),
+]
+"""For commands that read or add."""
+NamedProject = Annotated[
     str, Option("--project", "-p", envvar="HUMMOCK_PROJECT", help="The project to work on.", callback=utf8)
 ]
+"""For commands that change or remove what is stored: a wrong guess would cost something."""
 Json = Annotated[bool, Option("--json", help="Print the service's reply as JSON.")]
 JsonLines = Annotated[bool, Option("--json", help="Print each message as a line of JSON.")]
 Page = Annotated[str, Option("--page", help="The token that the page before ended with.")]

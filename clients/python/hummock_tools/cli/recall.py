@@ -65,7 +65,7 @@ def recall(
     request = options.recall_request(project, text, preset, top_k, tag, since, until)
     request.include_superseded, request.allow_stale = include_superseded, allow_stale
     response = ask(target, lambda service: service.context.Recall, request, json=json)
-    print_recall(response)
+    print_recall(response, project)
 
 
 def render(
@@ -104,7 +104,7 @@ def render(
     if response.text:
         # A pipe gets the exact bytes; a terminal must not obey control sequences in a memory.
         print(printable(response.text) if sys.stdout.isatty() else response.text, flush=True)
-    print_rendered(response)
+    print_rendered(response, project)
 
 
 def search(
@@ -136,7 +136,8 @@ def search(
         time_zone=own_zone(),
     )
     response = ask(target, lambda service: service.context.Search, request, json=json)
-    print_page(_results(response.results, wide=Console().width >= _WIDE_COLUMNS), "nothing was found")
+    table = _results(response.results, wide=Console().width >= _WIDE_COLUMNS)
+    print_page(table, f"nothing was found in project {project}")
     if response.together_with:
         note(f"read together with: {'; '.join(response.together_with)}")
     _print_nothing_known(response)
@@ -205,10 +206,10 @@ def feedback(
         note(f"the project has no memory {', '.join(response.unknown_ids)}")
 
 
-def print_recall(response: recall_pb2.RecallResponse) -> None:
+def print_recall(response: recall_pb2.RecallResponse, project: str) -> None:
     """Hits, code fragments and domains as tables to stdout; the receipt to stderr."""
     if not (response.hits or response.code_fragments or response.domains):
-        note("nothing was recalled")
+        note(f"nothing was recalled in project {project}")
     groups = {"": response.hits, "code fragments": response.code_fragments, "domains": response.domains}
     for title, hits in groups.items():
         if hits:
@@ -218,7 +219,7 @@ def print_recall(response: recall_pb2.RecallResponse) -> None:
     _print_degraded(response.degraded)
 
 
-def print_rendered(response: pb.RenderResponse) -> None:
+def print_rendered(response: pb.RenderResponse, project: str) -> None:
     """Prints the tier of each memory, tokens and times to stderr."""
     for memory in response.memories:
         marks = (enum_word(pb.MemoryMark, mark).replace("_", " ") for mark in memory.marks)
@@ -226,6 +227,8 @@ def print_rendered(response: pb.RenderResponse) -> None:
             f"{enum_word(pb.Tier, memory.tier):<8}{memory.score:.2f}  {memory.token_count:>5} tokens  "
             f"{kind_word(memory.kind):<7}{memory.memory_id}  ({', '.join([memory.reason, *marks])})"
         )
+    if not (response.memories or response.missing_ids):
+        note(f"nothing was recalled in project {project}")
     for missing in response.missing_ids:
         warn(f"missing: {missing}")
     _print_nothing_known(response)

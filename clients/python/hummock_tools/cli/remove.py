@@ -31,7 +31,7 @@ _BYTES_STAY = "their bytes stay in the data directory until `hummock remove byte
 
 
 def rm(
-    project: options.Project,
+    project: options.NamedProject,
     ids: Annotated[list[str] | None, Argument(metavar="[ID]...", help="Ids of memories.")] = None,
     kind: options.Kinds = None,
     origin: options.Origins = None,
@@ -92,7 +92,7 @@ def _slice_by_slice(method: grpc.UnaryUnaryMultiCallable[Slice, Reply], request:
 
 def forget(
     context: typer.Context,
-    project: options.Project,
+    project: options.NamedProject,
     ids: Annotated[list[str] | None, Argument(metavar="[ID]...", help="Ids of memories.")] = None,
     contains: Annotated[str, options.text_option("--contains", "What holds this text, also in the learning log.")] = "",
     kind: options.Kinds = None,

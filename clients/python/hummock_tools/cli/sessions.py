@@ -41,7 +41,8 @@ def ls(
     for session in response.sessions:
         updated = f"{session.update_time.ToDatetime(options.clock()):%Y-%m-%d %H:%M}"
         table.add_row(cell(session.id), cell(session.title), str(session.message_count), updated)
-    print_page(table, "no archived sessions" if archived else "no sessions", response.next_page_token)
+    nothing = "no archived sessions" if archived else "no sessions"
+    print_page(table, f"{nothing} in project {project}", response.next_page_token)
 
 
 @app.command("show")
@@ -98,7 +99,7 @@ def watch(
 
 @app.command("edit")
 def edit(
-    project: options.Project,
+    project: options.NamedProject,
     session: NamedSessionArgument,
     message: MessageArgument,
     content: Annotated[str, Argument(help="What it says from now on.", callback=options.utf8)],
@@ -123,7 +124,7 @@ def edit(
 
 @app.command("rm")
 def rm(
-    project: options.Project,
+    project: options.NamedProject,
     session: NamedSessionArgument,
     message: MessageArgument,
     following: FollowingFlag = False,
