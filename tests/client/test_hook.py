@@ -16,6 +16,7 @@ import pytest
 from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, memory_service_pb2, session_service_pb2
+from hummock_tools.setup.agents import AGENTS
 from tests.service.calls import hummock
 from tests.service.running import Process, Stubs, connected, free_port, in_process
 
@@ -180,6 +181,44 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         assert "tool-noise" not in json.dumps(_messages(stubs, "first"))
 
 
+def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    agent.fire("Notification")  # an event of no interest, which makes the folder
+    transcript = tmp_path / "events.jsonl"
+
+    def fire(**fields: object) -> bytes:
+        common = {"sessionId": "s", "timestamp": 1774281852263, "cwd": str(tmp_path / "shop")}
+        return agent.start(json.dumps({**common, **fields}).encode()).stdout
+
+    def write(who: str, text: str) -> None:
+        with transcript.open("a", encoding="utf-8") as file:
+            event = {"type": f"{who}.message", "id": f"e{file.tell()}", "data": {"content": text}}
+            file.write(json.dumps(event) + "\n")
+
+    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
+    with connected(service.target) as stubs:
+        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+        # On busy cores an answer may be late. It is given once.
+        given = b"".join(fire(source="new") for _ in range(_TRIES))
+        assert "用制表符缩进" in json.loads(given)["additionalContext"]
+        assert fire(prompt="How do we indent, with tabs?") == b""
+        write("user", "How do we indent, with tabs?")
+        stop = {"transcriptPath": str(transcript), "stopReason": "end_turn"}
+        write("assistant", "Let me look.")
+        write("assistant", "Tabs.")
+        assert fire(**stop) == b""
+        first = ["How do we indent, with tabs?", "Let me look.\n\nTabs."]
+        assert _messages(stubs, "s") == first
+        assert fire(prompt=_QUESTION) == b""
+        write("user", _QUESTION)
+        assert fire(**stop) == b""
+        assert _messages(stubs, "s") == first
+        write("assistant", _ANSWER)  # the agent stopped before this was in the transcript
+        for _ in range(2):
+            assert fire(reason="user_exit") == b""
+        assert _messages(stubs, "s") == [*first, _QUESTION, _ANSWER]
+
+
 def test_a_longer_answer_replaces_the_one_that_was_stored(program: Path, service: Process, tmp_path: Path) -> None:
     agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
     agent.ask(_QUESTION)
@@ -272,9 +311,10 @@ def test_the_settings_that_are_shown_name_events_that_the_hook_knows() -> None:
     source = (_MODULE / "cmd/hummock-hook/event.go").read_text(encoding="utf-8")
     known = set(re.findall(r'^\t"(\w+)": +\w+,$', source, re.MULTILINE))
     blocks = [json.loads(block) for block in re.findall(r"^```json\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)]
-    shown = [set(block["hooks"]) for block in blocks if "hooks" in block]
-    assert len(shown) == 4
-    assert set().union(*shown) == known
+    wired = {name: each.hooks for name, each in AGENTS.items() if each.hooks}
+    assert blocks == [{**each.start, "hooks": {key: [each.item] for key in each.events}} for each in wired.values()]
+    # Copilot CLI does not name its events.
+    assert {event for name, each in wired.items() if name != "copilot" for event in each.events} == known
 
 
 def _warm(agent: Agent, stubs: Stubs) -> None:

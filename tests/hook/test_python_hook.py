@@ -88,6 +88,18 @@ def test_turns_that_are_stored_already_are_not_stored_again(case: dict[str, Any]
     assert said(Session(Service(), "shop", given, record, 0.0).new_turns()) == case["want"]
 
 
+def test_an_end_is_read_from_the_transcript_that_was_told_before(tmp_path: Path) -> None:
+    case = next(each for each in CASES["transcripts"] if each["case"] == "Copilot CLI, two turns")
+    record = Record()
+    stopped = Event(json.dumps({"sessionId": "s", "stopReason": "end_turn", "transcriptPath": "t"}).encode())
+    stopped.transcript = written(tmp_path, case["lines"][:2])
+    assert said(Session(Service(), "shop", stopped, record, 0.0).new_turns()) == []
+    written(tmp_path, case["lines"])
+    record.prompts = 2
+    ended = Event(json.dumps({"sessionId": "s", "reason": "user_exit"}).encode())
+    assert said(Session(Service(), "shop", ended, record, 0.0).new_turns()) == case["want"]
+
+
 def test_of_a_long_transcript_the_end_is_read(tmp_path: Path) -> None:
     asked, _, thanked, welcomed = CASES["turns"][0]["lines"]
     noise = '{"type":"attachment","text":"' + "x" * LARGEST_TAIL + '"}'
@@ -120,7 +132,7 @@ def test_the_last_words_are_added_once(text: str, last: str, whole: str) -> None
 def test_a_record_is_kept_and_a_damaged_one_is_empty() -> None:
     home, record = Home(), Record()
     record.show(["a", "还"])
-    record.prompts, record.turn, record.prompt = 3, "t", "p"
+    record.prompts, record.turn, record.prompt, record.transcript = 3, "t", "p", "/t"
     for _ in range(2):
         home.write("shop", "../../s", record)
     assert vars(home.read("shop", "../../s")) == vars(record)
@@ -223,6 +235,23 @@ def test_a_prompt_goes_without_memory_whatever_the_service_says(
     assert log.endswith((logged, "failed: DEADLINE_EXCEEDED"))
     assert "lamp" not in log
     assert "灯" not in log
+
+
+@pytest.mark.timed
+def test_a_prompt_whose_agent_reads_no_reply_is_noted_and_not_looked_up(tmp_path: Path) -> None:
+    called: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        called.append(handler.path)
+        send(handler, 200, rendered("lamp"))
+
+    with odd_service(answer) as port:
+        printed, log = run(port, {"sessionId": "s", "cwd": "/w/shop", "prompt": "灯?"}, tmp_path)
+    assert (printed, called) == (b"", [])
+    assert log.endswith("nothing to do")
+    (file,) = (tmp_path / "state/hummock/hook/sessions").iterdir()
+    known = json.loads(file.read_text(encoding="utf-8"))
+    assert known == {"prompts": 1, "turn": "prompt-1", "prompt": "灯?"}
 
 
 @pytest.mark.timed

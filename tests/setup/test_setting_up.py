@@ -154,7 +154,7 @@ def test_an_agent_gets_its_parts_once_and_loses_them_to_the_byte(
     if known.hooks:
         lists = read(home / known.hooks.file)["hooks"]
         for event in known.hooks.events:
-            assert json.dumps(lists[event]).count("hummock-hook") == 1
+            assert ["hummock-hook" in json.dumps(each) for each in lists[event]].count(True) == 1
     if known.rules_file:
         assert "Before you grep" in (home / known.rules_file).read_text(encoding="utf-8")
     if known.skills_folder:
@@ -410,6 +410,22 @@ def test_a_new_command_in_an_edited_file_can_be_undone(home: Path) -> None:
     assert server_in(home, "cursor") == [*SERVER, "--project", "shop"]
     assert setup("--undo", "--yes").exit_code == 0
     assert file.read_text(encoding="utf-8") == JSON.replace("dark", "light")
+
+
+def test_copilot_gets_a_file_of_its_own_where_it_looks_for_hooks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    theirs = write(home / "moved/hooks/mine.json", '{"version": 1, "hooks": {}}\n')
+    before = everything(home)
+    monkeypatch.setenv("COPILOT_HOME", str(home / "moved"))
+    assert setup("--agent", "copilot", "--dry-run").exit_code == 0
+    assert everything(home) == before
+    assert setup("--agent", "copilot", "--yes").exit_code == 0
+    program = shlex.quote(str(home.parent / "my bin/hummock-hook"))
+    item = {"type": "command", "bash": program, "powershell": f"& {program}", "timeoutSec": 20}
+    events = ("sessionStart", "userPromptSubmitted", "agentStop", "preCompact", "sessionEnd")
+    assert read(home / "moved/hooks/hummock.json") == {"version": 1, "hooks": {event: [item] for event in events}}
+    assert theirs.read_text(encoding="utf-8") == '{"version": 1, "hooks": {}}\n'
+    assert setup("--undo", "--yes").exit_code == 0
+    assert everything(home) == before
 
 
 def test_undo_is_for_all_agents() -> None:

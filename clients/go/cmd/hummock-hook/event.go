@@ -47,10 +47,23 @@ var kinds = map[string]kind{
 	"afterAgentResponse": answered,
 }
 
+// copilotKinds are those of Copilot CLI, whose events have no name, by the first of these fields that an event has.
+var copilotKinds = []struct {
+	field string
+	kind  kind
+}{
+	{"agentName", subagentDone},
+	{"source", started},
+	{"prompt", prompted},
+	{"stopReason", answered},
+	{"trigger", compacting},
+	{"reason", answered},
+}
+
 // event is what an agent tells.
 type event struct {
 	kind kind
-	// name is the agent's own for the kind.
+	// name is the agent's own for the kind; empty for Copilot CLI.
 	name    string
 	session string
 	// folder is the agent's working directory, or the root that it works in.
@@ -89,6 +102,8 @@ func readEvent(in io.Reader) (event, error) {
 		Subagent        string   `json:"agent_id"`
 		SubagentType    string   `json:"agent_type"`
 		AgentTranscript string   `json:"agent_transcript_path"`
+		CopilotSession  string   `json:"sessionId"`
+		CopilotPath     string   `json:"transcriptPath"`
 	}
 	if json.Unmarshal(text, &sent) != nil {
 		return event{}, errBadEvent
@@ -96,23 +111,41 @@ func readEvent(in io.Reader) (event, error) {
 	given := event{
 		kind:         kinds[sent.Name],
 		name:         sent.Name,
-		session:      first(sent.Session, sent.Conversation),
+		session:      first(sent.Session, sent.Conversation, sent.CopilotSession),
 		folder:       sent.Folder,
 		turn:         first(sent.Turn, sent.Generation),
 		prompt:       strings.TrimSpace(sent.Prompt),
 		answer:       strings.TrimSpace(first(sent.LastMessage, sent.Response, sent.Text)),
 		source:       sent.Source,
-		transcript:   sent.Transcript,
+		transcript:   first(sent.Transcript, sent.CopilotPath),
 		subagent:     sent.Subagent,
 		subagentType: sent.SubagentType,
 	}
 	if len(sent.Roots) > 0 {
 		given.folder = sent.Roots[0]
 	}
+	if given.name == "" {
+		given.kind = copilotKindOf(text)
+	}
 	if given.kind == subagentDone {
 		given.transcript = sent.AgentTranscript
 	}
 	return given, nil
+}
+
+// copilotKindOf is what an event without a name tells. VS Code starts the hooks of Copilot CLI as well, and spells the
+// name differently.
+func copilotKindOf(text []byte) kind {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil || fields["sessionId"] == nil || fields["hookEventName"] != nil {
+		return other
+	}
+	for _, each := range copilotKinds {
+		if fields[each.field] != nil {
+			return each.kind
+		}
+	}
+	return other
 }
 
 func first(texts ...string) string {
@@ -124,9 +157,14 @@ func first(texts ...string) string {
 	return ""
 }
 
+// takesReply tells whether the agent reads what is printed; Copilot CLI drops it for a prompt.
+func (e event) takesReply() bool { return e.name != "" || e.kind != prompted }
+
 // reply is the JSON that has the agent put the text before the model.
 func (e event) reply(text string) ([]byte, error) {
 	switch e.name {
+	case "":
+		return json.Marshal(map[string]any{"additionalContext": text})
 	case "sessionStart":
 		return json.Marshal(map[string]any{"additional_context": text})
 	case "beforeSubmitPrompt":

@@ -100,7 +100,7 @@ func (s session) remind(ctx context.Context) (string, error) {
 	s.record.Prompts++
 	s.record.Turn = first(s.given.turn, fmt.Sprintf("prompt-%d", s.record.Prompts))
 	s.record.Prompt = cut(s.given.prompt, longestSide)
-	if s.given.prompt == "" {
+	if s.given.prompt == "" || !s.given.takesReply() {
 		return "nothing to do", nil
 	}
 	return s.show(ctx, s.recalling(lastRunes(s.given.prompt, longestQuery)))
@@ -184,7 +184,9 @@ func (s session) storeTurns(ctx context.Context) (string, error) {
 // newTurns are the turns of the transcript from the one that was stored last; where none was, those whose prompts were
 // seen, or before a compaction all. Where there is no transcript that can be read, the event and the prompt before it say the turn.
 func (s session) newTurns() []turn {
-	turns := readTurns(s.given.transcript, false)
+	// Copilot CLI does not say where the transcript is when a session ends.
+	s.record.Transcript = first(s.given.transcript, s.record.Transcript)
+	turns := readTurns(s.record.Transcript, false)
 	if len(turns) == 0 {
 		user := first(s.given.prompt, s.record.Prompt)
 		id := first(s.given.turn, s.record.Turn, hashOf(user, s.given.answer))

@@ -32,6 +32,31 @@ func TestTurnsThatAreStoredAlreadyAreNotStoredAgain(t *testing.T) {
 	}
 }
 
+func TestAnEndIsReadFromTheTranscriptThatWasToldBefore(t *testing.T) {
+	for _, each := range allCases(t).Transcripts {
+		if each.Case != "Copilot CLI, two turns" {
+			continue
+		}
+		ended, err := readEvent(strings.NewReader(`{"sessionId":"s","reason":"user_exit"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		known := &record{Prompts: 2}
+		stopped := event{kind: answered, transcript: written(t, each.Lines[:2]...)}
+		if got := (session{given: stopped, record: known}).newTurns(); len(got) > 0 {
+			t.Errorf("before its answer got %+v", got)
+		}
+		if err := os.WriteFile(known.Transcript, []byte(strings.Join(each.Lines, "\n")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := (session{given: ended, record: known}).newTurns(); !isSaid(got, each.Want) {
+			t.Errorf("got %+v", got)
+		}
+		return
+	}
+	t.Error("cases.json has no such transcript")
+}
+
 func TestNoMoreTurnsAreStoredAtOnceThanTimeAllows(t *testing.T) {
 	var lines []string
 	for at := range 2 * mostTurns {

@@ -46,6 +46,8 @@ type record struct {
 	Prompts uint32 `json:"prompts,omitempty"`
 	Turn    string `json:"turn,omitempty"`
 	Prompt  string `json:"prompt,omitempty"`
+	// Transcript is the transcript's path, as the agent told it last.
+	Transcript string `json:"transcript,omitempty"`
 }
 
 // forgetContext notes that the model's context was emptied.

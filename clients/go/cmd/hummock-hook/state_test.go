@@ -25,7 +25,7 @@ func newHome(t *testing.T) home {
 
 func TestARecordIsKeptForItsOwnerAlone(t *testing.T) {
 	place := newHome(t)
-	known := &record{Shown: []string{"a", "还"}, Turns: 2, StoredTurn: "u1", Prompts: 3, Turn: "t", Prompt: "p"}
+	known := &record{Shown: []string{"a", "还"}, Turns: 2, StoredTurn: "u1", Prompts: 3, Turn: "t", Prompt: "p", Transcript: "/t"}
 	for range 2 {
 		if err := place.write("shop", "../../s", known); err != nil {
 			t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -37,9 +38,9 @@ func hashOf(texts ...string) string {
 	return hex.EncodeToString(hash.Sum(nil))[:32]
 }
 
-// readTurns are the turns in the end of a transcript of Claude Code, oldest first; the last may have no answer yet. None
-// where the file is missing, is no regular file, or has another format. What subagents said in between is left out, unless
-// the transcript is a subagent's own.
+// readTurns are the turns in the end of a transcript of Claude Code or Copilot CLI, oldest first; the last may have no
+// answer yet. None where the file is missing, is no regular file, or has another format. What subagents said in between
+// is left out, unless the transcript is a subagent's own.
 func readTurns(path string, ofSubagent bool) []turn {
 	text := tailOf(path)
 	var turns []turn
@@ -77,6 +78,9 @@ func tailOf(path string) []byte {
 	return text
 }
 
+// types are those of lines with messages, one of which stands in each; parsing the others would take most of the time.
+var types = [][]byte{[]byte(`"user"`), []byte(`"assistant"`), []byte(`"user.message"`), []byte(`"assistant.message"`)}
+
 // readLine is what a line of a transcript says, in prose: empty for tools, their results, thoughts, and whatever the
 // agent itself puts between.
 func readLine(line []byte, ofSubagent bool) (id string, isUser bool, said string) {
@@ -90,8 +94,7 @@ func readLine(line []byte, ofSubagent bool) (id string, isUser bool, said string
 			Content json.RawMessage `json:"content"`
 		} `json:"message"`
 	}
-	isUser = bytes.Contains(line, []byte(`"user"`))
-	if !isUser && !bytes.Contains(line, []byte(`"assistant"`)) {
+	if !slices.ContainsFunc(types, func(each []byte) bool { return bytes.Contains(line, each) }) {
 		return "", false, ""
 	}
 	if json.Unmarshal(line, &entry) != nil || entry.IsMeta || entry.IsCompactSummary || entry.IsSidechain && !ofSubagent {
@@ -102,8 +105,31 @@ func readLine(line []byte, ofSubagent bool) (id string, isUser bool, said string
 		return entry.ID, true, ownWords(textOf(entry.Message.Content))
 	case "assistant":
 		return entry.ID, false, textOf(entry.Message.Content)
+	case "user.message", "assistant.message":
+		id, said = readCopilotLine(line)
+		return id, entry.Type == "user.message", said
 	}
 	return "", false, ""
+}
+
+// readCopilotLine is the id and the prose of an event of Copilot CLI: empty for subagents, skills and its own prompts to
+// go on.
+func readCopilotLine(line []byte) (id, said string) {
+	var entry struct {
+		ID       string `json:"id"`
+		Subagent string `json:"agentId"`
+		Data     struct {
+			Content    string `json:"content"`
+			Source     string `json:"source"`
+			ParentCall string `json:"parentToolCallId"`
+			IsGoingOn  bool   `json:"isAutopilotContinuation"`
+		} `json:"data"`
+	}
+	if json.Unmarshal(line, &entry) != nil || entry.Subagent != "" || entry.Data.ParentCall != "" ||
+		entry.Data.IsGoingOn || entry.Data.Source != "" && entry.Data.Source != "user" {
+		return "", ""
+	}
+	return entry.ID, strings.TrimSpace(entry.Data.Content)
 }
 
 // textOf is a message's content as text: all of it, or its blocks of text.

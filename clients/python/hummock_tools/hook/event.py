@@ -25,6 +25,15 @@ KINDS = {
     "afterAgentResponse": ANSWERED,
 }
 """Kinds by the names of Claude Code and Codex, of Gemini CLI, and of Cursor."""
+COPILOT_KINDS = {
+    "agentName": SUBAGENT,
+    "source": STARTED,
+    "prompt": PROMPTED,
+    "stopReason": ANSWERED,
+    "trigger": COMPACTING,
+    "reason": ANSWERED,
+}
+"""Kinds of Copilot CLI, whose events have no name, by the first of these fields that an event has."""
 
 
 class BadEvent(Exception):
@@ -35,7 +44,7 @@ class Event:
     """An event.
 
     Attributes:
-        name: The agent's own for the kind.
+        name: The agent's own for the kind; empty for Copilot CLI.
         kind: What happened; "other" for what the hook does not know.
         session: The session's id.
         folder: The agent's working directory, or the root that it works in.
@@ -70,20 +79,31 @@ class Event:
             raise BadEvent
         self.name = text("hook_event_name")
         self.kind = KINDS.get(self.name, "other")
-        self.session = text("session_id", "conversation_id")
+        # VS Code starts the hooks of Copilot CLI as well, and spells the name differently.
+        if not self.name and "sessionId" in said and "hookEventName" not in said:
+            self.kind = next((kind for field, kind in COPILOT_KINDS.items() if field in said), "other")
+        self.session = text("session_id", "conversation_id", "sessionId")
         self.folder = roots[0] if roots else text("cwd")
         self.turn = text("turn_id", "generation_id")
         self.prompt = text("prompt").strip()
         self.answer = text("last_assistant_message", "prompt_response", "text").strip()
         self.source = text("source")
-        self.transcript = text("agent_transcript_path" if self.kind == SUBAGENT else "transcript_path")
+        transcripts = ("agent_transcript_path",) if self.kind == SUBAGENT else ("transcript_path", "transcriptPath")
+        self.transcript = text(*transcripts)
         self.subagent = text("agent_id")
         self.subagent_type = text("agent_type")
 
+    @property
+    def takes_reply(self) -> bool:
+        """Whether the agent reads what is printed; Copilot CLI drops it for a prompt."""
+        return bool(self.name) or self.kind != PROMPTED
+
     def reply(self, text: str) -> bytes:
         """The line of JSON that has the agent put the text before the model."""
-        if self.name == "sessionStart":
-            said: dict[str, object] = {"additional_context": text}
+        if not self.name:
+            said: dict[str, object] = {"additionalContext": text}
+        elif self.name == "sessionStart":
+            said = {"additional_context": text}
         elif self.name == "beforeSubmitPrompt":
             said = {"continue": True, "additional_context": text}
         else:

@@ -81,7 +81,7 @@ class Session:
         record.prompts += 1
         record.turn = given.turn or f"prompt-{record.prompts}"
         record.prompt = cut(given.prompt, LONGEST_SIDE)
-        if not given.prompt:
+        if not given.prompt or not given.takes_reply:
             return "nothing to do"
         return self._show(self._recalling(given.prompt[-_LONGEST_QUERY:]))
 
@@ -135,7 +135,9 @@ class Session:
         Before a compaction all. Without a transcript that can be read, the event and the prompt before it say the turn.
         """
         record, given = self._record, self._given
-        turns = read_turns(given.transcript, of_subagent=False)
+        # Copilot CLI does not say where the transcript is when a session ends.
+        record.transcript = given.transcript or record.transcript
+        turns = read_turns(record.transcript, of_subagent=False)
         if not turns:
             user = given.prompt or record.prompt
             turns = [Turn(given.turn or record.turn or hash_of(user, given.answer), user)]

@@ -20,6 +20,7 @@ _FIELDS = {
     "prompts": int,
     "turn": str,
     "prompt": str,
+    "transcript": str,
 }
 
 
@@ -34,6 +35,7 @@ class Record:
         prompts: How many were seen.
         turn: The newest prompt's id.
         prompt: Its text, for agents whose transcript cannot be read.
+        transcript: Path of the transcript, as the agent told it last.
     """
 
     def __init__(self) -> None:
@@ -44,6 +46,7 @@ class Record:
         self.prompts = 0
         self.turn = ""
         self.prompt = ""
+        self.transcript = ""
 
     def forget_context(self) -> None:
         """Note that the model's context was emptied."""

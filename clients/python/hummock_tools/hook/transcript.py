@@ -19,6 +19,8 @@ CUT_MARK = "\n… (cut)"
 
 _NOISE = ("<local-command-", "<bash-", "<task-notification>", "[Request interrupted")
 """Beginnings of messages that the user did not write: output of commands, and notices."""
+_TYPES = (b'"user"', b'"assistant"', b'"user.message"', b'"assistant.message"')
+"""One of them stands in each line with a message; parsing the others would take most of the time."""
 
 
 class Turn:
@@ -45,26 +47,25 @@ def hash_of(*texts: str) -> str:
 
 
 def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
-    """The turns in the end of a transcript of Claude Code, oldest first; the last may have no answer yet.
+    """The turns in the end of a transcript of Claude Code or Copilot CLI, oldest first; the last may lack an answer.
 
     None where the file is missing, is no regular file, or has another format. What subagents said in between is left
     out, unless the transcript is a subagent's own.
     """
     turns: list[Turn] = []
     for line in _tail_of(path).split(b"\n"):
-        is_user = b'"user"' in line
-        if not is_user and b'"assistant"' not in line:
+        if not any(each in line for each in _TYPES):
             continue
         entry = loaded(line)
-        message = entry.get("message") if isinstance(entry, dict) else None
-        if not isinstance(entry, dict) or not isinstance(message, dict) or not isinstance(entry.get("uuid", ""), str):
+        if not isinstance(entry, dict):
             continue
-        if entry.get("isMeta") or entry.get("isCompactSummary") or (entry.get("isSidechain") and not of_subagent):
-            continue
-        said = _text_of(message.get("content"))
-        if entry.get("type") == "user" and (said := _own_words(said)):
-            turns.append(Turn(entry.get("uuid", ""), said))
-        elif entry.get("type") == "assistant" and said and turns:
+        if entry.get("type") in ("user", "assistant"):
+            id, said = _claude_code_message(entry, of_subagent)
+        else:
+            id, said = _copilot_message(entry)
+        if said and entry["type"] in ("user", "user.message"):
+            turns.append(Turn(id, said))
+        elif said and turns:
             turns[-1].agent = _joined(turns[-1].agent, said)
     return turns
 
@@ -105,6 +106,30 @@ def _tail_of(path: str) -> bytes:
             return file.read(LARGEST_TAIL)
     except (OSError, ValueError):
         return b""
+
+
+def _claude_code_message(entry: dict[str, Any], of_subagent: bool) -> tuple[str, str]:
+    """A message's id and its prose; no prose where neither the user nor the agent said it."""
+    id, message = entry.get("uuid", ""), entry.get("message")
+    if not isinstance(id, str) or not isinstance(message, dict):
+        return "", ""
+    if entry.get("isMeta") or entry.get("isCompactSummary") or (entry.get("isSidechain") and not of_subagent):
+        return "", ""
+    said = _text_of(message.get("content"))
+    return id, _own_words(said) if entry["type"] == "user" else said
+
+
+def _copilot_message(entry: dict[str, Any]) -> tuple[str, str]:
+    """An event's id and its prose, for Copilot CLI; no prose for subagents, skills and its own prompts to go on."""
+    id, data = entry.get("id", ""), entry.get("data")
+    if entry.get("type") not in ("user.message", "assistant.message") or not isinstance(data, dict):
+        return "", ""
+    if entry.get("agentId") or data.get("parentToolCallId") or data.get("isAutopilotContinuation"):
+        return "", ""
+    content = data.get("content")
+    if data.get("source") not in (None, "", "user") or not isinstance(id, str) or not isinstance(content, str):
+        return "", ""
+    return id, content.strip()
 
 
 def _text_of(content: object) -> str:

@@ -28,7 +28,7 @@ class Hooks:
     Attributes:
         file: Path of the file below the home directory; hooks stand there in lists, below "hooks" and the event.
         events: The agent's names of the events.
-        item: An item of such a list, with "hummock-hook" for the command.
+        item: An item of such a list, with "hummock-hook" in place of the command.
         start: What a new file begins with.
         next_step: What the user does then; empty if nothing.
     """

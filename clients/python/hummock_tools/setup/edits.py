@@ -83,7 +83,7 @@ class HookItems:
 
     def add(self, text: str) -> str:
         """Leaves lists alone in which the program stands, whatever the path or the options that its user gave it."""
-        item = json.loads(json.dumps(self.hooks.item).replace(f'"{HOOK_PROGRAM}"', json.dumps(self.command)))
+        item = json.loads(json.dumps(self.hooks.item).replace(HOOK_PROGRAM, json.dumps(self.command)[1:-1]))
         if not text.strip():
             for key, value in self.hooks.start.items():
                 text = jsonc.with_value(text, [key], value)
