@@ -56,7 +56,7 @@ MEMORY = {
     **each(SCREENED, "learning_record.question learning_record.answer learning_record.source_files"),
     **each(SCREENED, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
     **each(SCREENED, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
-    **each(UNSHOWN, "supersedes source_hash metadata.key metadata.value"),
+    **each(UNSHOWN, "supersedes distinct_from source_hash metadata.key metadata.value"),
     # All but the first are output only.
     **each(NAMES, "vector.emb_space text content_hash superseded_by writer"),
 }
