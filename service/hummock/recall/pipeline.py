@@ -316,7 +316,7 @@ class Recall:
     ) -> tuple[Embedding | None, tuple[Degradation, ...]]:
         """The query's vectors, or why there are none. A model that fails or is late costs its path, not the recall."""
         given = None if query.vector is None else given_embedding("query_vector", query.vector, self._space)
-        if not any(RecallPath.VECTOR in group.paths for group in plan.groups):
+        if RecallPath.VECTOR not in {path for group in plan.groups for path in group.paths}:
             return None, ()
         to_come = (_search_cost(plan, GATHER_BY_VECTOR), *_TO_FINISH)
         if not budget.fits("vector", *to_come):

@@ -177,7 +177,7 @@ def group_queries(plan: Plan, features: QueryFeatures) -> list[GroupQuery]:
 
 def looks_up_words(plan: Plan) -> bool:
     """Whether any group is searched for terms of the query."""
-    return not plan.substrings and any(RecallPath.KEYWORD in group.paths for group in plan.groups)
+    return not plan.substrings and RecallPath.KEYWORD in {path for group in plan.groups for path in group.paths}
 
 
 def _group_query(plan: Plan, group: GroupPlan, features: QueryFeatures) -> GroupQuery:

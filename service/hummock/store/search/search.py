@@ -84,11 +84,11 @@ class Search:
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
         """Candidates of each query, with token vectors of their best chunks if the query asks for them."""
         groups = [self._group(query) for query in queries]
-        with_tokens = tuple(
+        with_tokens = [
             replace(group, tokens=self._tokens(group)) if query.with_tokens else group
             for group, query in zip(groups, queries, strict=True)
-        )
-        return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=with_tokens)
+        ]
+        return Gathered(seq=self._view.seq, content_seq=self._view.content_seq, groups=tuple(with_tokens))
 
     def standing(self, query: GroupQuery, ordinal: int) -> Standing:
         """Rank of one memory among all that pass the query's filter."""
