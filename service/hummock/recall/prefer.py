@@ -16,6 +16,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Plan, Wanted
+from hummock.core.replacing import Told, may_replace
 from hummock.recall.evidence import LATE_A_SIMILARITY, LATE_AT_NOTHING
 from hummock.recall.fuse import Fused, has_bar
 from hummock.recall.plan import KEEPS_ALL
@@ -311,18 +312,16 @@ def _replaced(fused: Fused, tells: NDArray[np.int64], one_thing: float) -> tuple
     rows, vectors = fused.candidates.rows[fused.row], fused.candidates.vector(fused.row)
     told = np.where(np.isnan(rows["event_time"]), rows["create_time"], rows["event_time"])
     tells = tells[np.argsort(told[tells], kind="stable")]
-    speakers = rows["speaker"][tells][:, None]
-    may_be = (rows["kind"] == MemoryKind.NOTE) & (told <= told[tells][:, None] - LATER_S)
-    may_be &= (rows["origin"] == Origin.AI_OUTPUT) == (rows["origin"][tells][:, None] == Origin.AI_OUTPUT)
-    may_be &= (rows["speaker"] == speakers) | (rows["speaker"] == 0) | (speakers == 0)
-    if len(fused.candidates.writer):
-        writer = fused.candidates.writer[fused.row]
-        may_be &= (writer[tells][:, None] == 0) | (writer == writer[tells][:, None])
+    writers = fused.candidates.writer
+    writer = writers[fused.row] if len(writers) else np.zeros(len(rows), np.uint32)
+    older = Told(told, rows["origin"], rows["speaker"], writer)
+    newer = Told(*[column[tells][:, None] for column in older])
+    may_be = may_replace(newer, older, LATER_S) & (rows["kind"] == MemoryKind.NOTE)
     likeness = np.where(may_be, vectors[tells] @ vectors.T, -1.0)
     is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, one_thing)
-    older = is_close.argmax(axis=1)
-    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * fused.relevance[older])
-    return tells[fits], older[fits]
+    replaced = is_close.argmax(axis=1)
+    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * fused.relevance[replaced])
+    return tells[fits], replaced[fits]
 
 
 # A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that

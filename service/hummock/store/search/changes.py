@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.core.memory import MemoryKind, Origin
+from hummock.core.memory import MemoryKind
+from hummock.core.replacing import Told, may_replace
 from hummock.ports.store import Alike, Change, ChangePage
 from hummock.store.search.nearest import nearest
 from hummock.store.views.stored import StoredProject
@@ -37,14 +38,10 @@ def _change(
     view: ProjectView, states: NDArray[np.bool_], told: NDArray[np.float64], ordinal: int, alike: Alike
 ) -> Change:
     """A note with the older ones like it, of notes that state something, (memories,), and their times."""
-    columns = view.columns
-    speaker, writer = columns.speaker, columns.writer
-    may_be = states & (told <= told[ordinal] - alike.least_age_s)
-    may_be &= (columns.origin == Origin.AI_OUTPUT) == (columns.origin[ordinal] == Origin.AI_OUTPUT)
-    if speaker[ordinal]:
-        may_be &= (speaker == speaker[ordinal]) | (speaker == 0)
-    if writer[ordinal]:
-        may_be &= writer == writer[ordinal]
+    columns, own = view.columns, slice(ordinal, ordinal + 1)
+    all_told = Told(told, columns.origin, columns.speaker, columns.writer)
+    newer = Told(*[column[own] for column in all_told])
+    may_be = states & may_replace(newer, all_told, alike.least_age_s)
     vector = view.vectors.values[columns.chunk_start[ordinal]].view(np.float16).astype(np.float32)
     older = nearest(view, may_be.view(np.uint8), vector, alike.least_cosine, alike.count)
     cosines = score_rows(view.vectors.values, vector, columns.chunk_start[older])
