@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import TOKEN_MARK, bases_of, load_basis
+from hummock.models.cores import Cores
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.pair import BRIDGES_SHA256, MAPPED, Cores, PairModel, load_bridge_map, weights
+from hummock.models.pair import BRIDGES_SHA256, MAPPED, PairModel, load_bridge_map, weights
 from hummock.models.single import SingleModel
 from hummock.models.space import space_of
 from hummock.ports.models import Embedder, QueryGloss

@@ -117,7 +117,9 @@ def test_a_gloss_asks_the_model_of_its_language_for_code(three: OnnxEmbedder, pa
     assert float(bridge.vector @ stored) / np.sqrt(2) == pytest.approx(product, abs=1e-5)
     np.testing.assert_array_equal(bridge.tokens, read.tokens)
     assert bridge.prose is not None
-    np.testing.assert_allclose(bridge.prose, three.embed_query(CHINESE).bridge.vector, atol=1e-6)  # type: ignore[union-attr]
+    unglossed = three.embed_query(CHINESE).bridge
+    assert unglossed is not None
+    np.testing.assert_allclose(bridge.prose, unglossed.vector, atol=1e-6)
 
 
 def test_a_query_in_a_third_language_asks_the_common_model_alone(three: OnnxEmbedder, parts: Parts) -> None:

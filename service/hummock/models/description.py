@@ -187,11 +187,6 @@ class JoinedDescription:
     calibration: Calibration
 
     @property
-    def dim(self) -> int:
-        """Components of a stored vector."""
-        raise NotImplementedError
-
-    @property
     def name(self) -> str:
         """Their names, joined by plus signs."""
         return "+".join(part.name for part in self.parts)

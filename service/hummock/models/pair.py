@@ -15,11 +15,9 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext
 from importlib import resources
-from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -27,6 +25,7 @@ from msgspec.structs import replace as replace_struct
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.models.cores import Cores
 from hummock.models.description import PairDescription
 from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.single import SingleModel
@@ -78,8 +77,6 @@ MAPPED = np.float32(0.5)
 BEGINNING_TOKENS = 192
 """What a model reads of a memory whose language it does not know; with 128 fewer questions find their code."""
 
-Embed = Callable[[], Embedding]
-
 
 class PairModel:
     """Embeds a text with both models.
@@ -104,7 +101,6 @@ class PairModel:
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = joined_space(pair, [first.space, second.space])
         self._cores = Cores(slots)
-        self._query_halves = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-half")
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -134,7 +130,7 @@ class PairModel:
             elif first_weight <= 0:
                 first, second = _nothing(self._first.space), by_second()
             else:
-                first, second = self._both(by_first, by_second)
+                second, first = self._cores.at_once(by_second, by_first)
         whole = _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
         if gloss is not None:
             return replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
@@ -161,7 +157,7 @@ class PairModel:
 
     def close(self) -> None:
         """End the threads of the queries' other halves."""
-        self._query_halves.shutdown()
+        self._cores.close()
 
     def _bridge(self, first: Embedding, second: Embedding, coverage: float) -> Embedding:
         """What asks the second model alone: the gloss by how much it covers, and what the map makes of the query."""
@@ -177,15 +173,6 @@ class PairModel:
         vector = np.concatenate([_ROOT * first.vector, np.zeros(self._second.space.dim, np.float32)])
         return Embedding(vector=vector, tokens=self._first.space.no_tokens())
 
-    def _both(self, by_first: Embed, by_second: Embed) -> tuple[Embedding, Embedding]:
-        """What both say, at once if a core is free: who waits alone need not wait for one after the other."""
-        with self._cores.another() as is_free:
-            if not is_free:
-                return by_first(), by_second()
-            half = self._query_halves.submit(by_first)
-            second = by_second()
-            return half.result(), second
-
 
 def weights(pair: PairDescription, query: str) -> tuple[float, float]:
     """How much a query asks of each model, by its script: both in [0, 1], their sum 1. One of 0 is not run."""
@@ -198,38 +185,6 @@ def whole_readers(chunk: str) -> tuple[bool, bool]:
     """Whether the first and the second model know a stored chunk's language and read all of it; one of them does."""
     share = han_share(chunk)
     return share >= A_LITTLE, share < ALMOST_ALL
-
-
-class Cores:
-    """Counts those that are free. Safe to call from several threads."""
-
-    def __init__(self, count: int) -> None:
-        self._free = count
-        self._lock = Lock()
-
-    @contextmanager
-    def one(self) -> Iterator[None]:
-        """Takes a core, free or not."""
-        self._give(-1)
-        try:
-            yield
-        finally:
-            self._give(1)
-
-    @contextmanager
-    def another(self) -> Iterator[bool]:
-        """Takes a core if one is free, and says whether it was."""
-        with self._lock:
-            is_free = self._free > 0
-            self._free -= is_free
-        try:
-            yield is_free
-        finally:
-            self._give(is_free)
-
-    def _give(self, count: int) -> None:
-        with self._lock:
-            self._free += count
 
 
 def han_share(text: str) -> float:

@@ -12,8 +12,8 @@ from hummock.models.description import (
     GRAPH_FILE,
     TOKENIZER_FILE,
     EmbeddingModel,
-    JoinedDescription,
     ModelDescription,
+    PairDescription,
     TrioDescription,
 )
 from hummock.text.template import TEMPLATE_VERSION
@@ -70,7 +70,7 @@ def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpac
     )
 
 
-def joined_space(model: JoinedDescription, parts: Sequence[EmbeddingSpace]) -> EmbeddingSpace:
+def joined_space(model: PairDescription | TrioDescription, parts: Sequence[EmbeddingSpace]) -> EmbeddingSpace:
     """The space of several models' joined vectors; `parts` are theirs, in the order of the description.
 
     What a query asks of each is no part of its identity: it changes no stored vector.

@@ -14,18 +14,16 @@ Where the weights come from: docs/decisions/013.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.models.cores import Cores
 from hummock.models.description import TrioDescription
-from hummock.models.pair import MOSTLY, Cores, han_share
+from hummock.models.pair import MOSTLY, han_share
 from hummock.models.single import SingleModel
 from hummock.models.space import joined_space
 from hummock.ports.models import QueryGloss
@@ -41,9 +39,6 @@ OWN_LATIN = 0.9
 
 GLOSS = 0.6
 """Weight of the model that reads a translation of the query, for code; prose is asked for by the common model alone."""
-
-Own = TypeVar("Own")
-Others = TypeVar("Others")
 
 
 class TrioModel:
@@ -61,7 +56,6 @@ class TrioModel:
         self._space = joined_space(trio, [model.space for model in (first, second, common)])
         self._own_dim = max(first.space.dim, second.space.dim)
         self._cores = Cores(slots)
-        self._others = ThreadPoolExecutor(max_workers=slots, thread_name_prefix="embed-other")
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -74,7 +68,9 @@ class TrioModel:
         A query in a third language is read by the common model alone, for texts of all languages.
         """
         if is_of_another(text):
-            whole = Embedding(vector=self._asked(None, self._by_common(text), 0.0), tokens=self._space.no_tokens())
+            with self._cores.one():
+                common = self._by_common(text)
+            whole = Embedding(vector=self._asked(None, common, 0.0), tokens=self._space.no_tokens())
             return replace(whole, bridge=whole)
         share = han_share(text)
         own, other = (self._first, self._second) if share >= MOSTLY else (self._second, self._first)
@@ -87,7 +83,7 @@ class TrioModel:
             return self._by_common(text), None if gloss is None else other.embed_query(gloss.text)
 
         with self._cores.one():
-            said, (common, glossed) = self._at_once(by_own, by_others)
+            said, (common, glossed) = self._cores.at_once(by_own, by_others)
         by_common = self._asked(None, common, 0.0)
         if glossed is None:
             bridge = Embedding(vector=by_common, tokens=self._space.no_tokens())
@@ -109,17 +105,8 @@ class TrioModel:
         return (self._first if is_chinese else self._ruler).split(header, body)
 
     def close(self) -> None:
-        """End the threads that read for the other language."""
-        self._others.shutdown()
-
-    def _at_once(self, by_own: Callable[[], Own], by_others: Callable[[], Others]) -> tuple[Own, Others]:
-        """What both give, at the same time if a core is free."""
-        with self._cores.another() as is_free:
-            if not is_free:
-                return by_own(), by_others()
-            others = self._others.submit(by_others)
-            own = by_own()
-            return own, others.result()
+        """End the threads of the other cores."""
+        self._cores.close()
 
     def _by_common(self, query: str) -> NDArray[np.float32]:
         return self._common.embed_query(query, with_tokens=False).vector
