@@ -29,7 +29,7 @@ import kotlinx.coroutines.runBlocking
 fun main(arguments: Array<String>) = runBlocking {
     val open = Disposer.newDisposable()
     val project = object : MockProject(null, open) {
-        override fun getBasePath() = "/work/loan/"
+        override fun getBasePath() = "/projects/loan/"
     }
     val memory = ProjectMemory(project)
     project.registerService(ProjectMemory::class.java, memory, open)

@@ -22,7 +22,7 @@ import pytest
 
 from hummock_tools.cli.background import SERVING_ON
 from tests.client.consumers import sources
-from tests.service.test_metrics import free_port
+from tests.service.running import free_port
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "service" / "deploy"

@@ -19,7 +19,7 @@ from hummock_client import Client
 from tests.deploy.engine import DEPLOY
 from tests.deploy.test_page import service
 from tests.postgresql.node import Node, running_node
-from tests.service.test_metrics import free_port
+from tests.service.running import free_port
 
 pytestmark = [pytest.mark.long, pytest.mark.storeless]
 

@@ -24,7 +24,7 @@ from hummock_client import Client, HummockCallError
 from hummock_tools.cli.background import SERVING_ON, listens
 from tests.client.consumers import ROOT, blocks
 from tests.deploy.engine import read_dockerfile
-from tests.service.test_metrics import free_port
+from tests.service.running import free_port
 
 _PAGE = "docs/deploy.md"
 _COMMANDS = [line for block in blocks(_PAGE, "console") for line in block.splitlines()]

@@ -23,9 +23,8 @@ from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, learn, recall_request
 from tests.service.inputs import note
-from tests.service.running import Stubs, connected, in_process
+from tests.service.running import Stubs, connected, free_port, in_process
 from tests.service.test_json_http import post
-from tests.service.test_metrics import free_port
 
 
 @dataclass

@@ -27,7 +27,7 @@ from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import recall_pb2 as recall
 from tests.service.calls import ask, failure, learn, stages, watching
 from tests.service.inputs import note
-from tests.service.running import Stubs, connected, in_process
+from tests.service.running import Stubs, connected, free_port, in_process
 from tests.service.test_access import token_of
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -69,12 +69,6 @@ def read(port: int) -> Page:
         response = connection.getresponse()
         assert response.status == 200
         return Page(response.read().decode())
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        port: int = taken.getsockname()[1]
-    return port
 
 
 _NEEDS_LINUX = pytest.mark.skipif(sys.platform != "linux", reason="readers share a port as Linux does it")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 
 from tests.cli.test_release import build, clone
+from tests.service.running import free_port
 from tests.shared import MINILM, install_minilm
 
 pytestmark = [pytest.mark.long, pytest.mark.timed]
@@ -80,12 +80,6 @@ class Walk:
         return StdioServerParameters(
             command=entry["command"], args=entry["args"], env=environ, cwd=str(self.repository)
         )
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
