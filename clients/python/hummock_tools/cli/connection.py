@@ -101,7 +101,7 @@ def packages_of(extra: str) -> Iterator[None]:
         if (error.name or "").partition(".")[0] in {"", "hummock"}:
             raise
         if error.name in sys.stdlib_module_names:
-            # As fcntl on Windows.
+            # Windows lacks modules of the standard library, such as fcntl.
             raise CommandFailed(_NEEDS_UNIX) from error
         raise CommandFailed(
             f"this command needs the package {error.name}, which is not installed; {command_for(extra)}"

@@ -345,10 +345,11 @@ def replace_older(
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Let a newer note replace an older one, which no recall brings back from then on."""
-    request = pb.ApproveReviewRequest(project=project, request_id=new_request_id(), replacements=[_pair(newer, older)])
+    request = pb.ApproveReviewRequest(project=project, request_id=new_request_id(), replacements=_pair(newer, older))
     with connect(target) as service:
-        response = service.memories.ApproveReview(request, timeout=CALL_TIMEOUT_S)
-    _say_decided(response, response.missing_ids, f"{newer} replaces {older}", json=json)
+        _say_decided(
+            service.memories.ApproveReview(request, timeout=CALL_TIMEOUT_S), f"{newer} replaces {older}", json=json
+        )
 
 
 @review_app.command("keep")
@@ -360,20 +361,23 @@ def keep_older(
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Keep an older note beside a newer one, and do not ask about them again."""
-    request = pb.RejectReviewRequest(project=project, request_id=new_request_id(), replacements=[_pair(newer, older)])
+    request = pb.RejectReviewRequest(project=project, request_id=new_request_id(), replacements=_pair(newer, older))
     with connect(target) as service:
-        response = service.memories.RejectReview(request, timeout=CALL_TIMEOUT_S)
-    _say_decided(response, response.missing_ids, f"{newer} does not replace {older}", json=json)
+        _say_decided(
+            service.memories.RejectReview(request, timeout=CALL_TIMEOUT_S),
+            f"{newer} does not replace {older}",
+            json=json,
+        )
 
 
-def _pair(newer: str, older: str) -> pb.ReplacementPair:
-    return pb.ReplacementPair(newer_id=newer, older_id=older)
+def _pair(newer: str, older: str) -> list[pb.ReplacementPair]:
+    return [pb.ReplacementPair(newer_id=newer, older_id=older)]
 
 
-def _say_decided(response: Message, missing_ids: Sequence[str], done: str, *, json: bool) -> None:
+def _say_decided(response: pb.ApproveReviewResponse | pb.RejectReviewResponse, done: str, *, json: bool) -> None:
     if json:
         print_json(response)
-    if missing_ids:
+    if response.missing_ids:
         raise CommandFailed(
             "one of them does not exist, or was changed meanwhile; `hummock review replaced` lists pairs"
         )
