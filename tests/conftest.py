@@ -31,6 +31,10 @@ for _name in list(os.environ):
     if _name in _OF_THE_USER or _name.startswith("HUMMOCK_") or _name.lower().endswith("_proxy"):
         del os.environ[_name]
 
+# PostgreSQL's programs are started as another user, which takes a fork. gRPC would start its threads again in the
+# child, whose descriptors are closed before it is the program: one in some hundreds dies of it (grpc/grpc#43055).
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 # Deterministic; and no time is looked at: the first example of a test may compile a kernel, and machines are busy.
 settings.register_profile(
     "deterministic", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]

@@ -132,6 +132,9 @@ def _hummock(
 
 def main() -> None:
     """Run the command line; never returns."""
+    # We fork only to start programs, which takes a real fork on macOS: gRPC would start its threads again in the child
+    # and end it before it becomes the program (grpc/grpc#43055).
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no Chinese gets escapes instead of a traceback.
