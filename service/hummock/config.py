@@ -192,7 +192,8 @@ class Settings(BaseModel):
     reflection: bool = True
     """Whether it tells its contract to whoever asks (gRPC reflection), without a token."""
     model: str = Field(default="auto", min_length=1)
-    """Name in the model registry, or "auto": the best that can be had."""
+    """Name in the model registry, or "auto": the best that can be had. A data directory of another model moves to it
+    (docs/transfer.md)."""
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
     """Where model files lie; unset means `models` in the data directory. `HUMMOCK_MODELS`."""
     cross_encoder: Literal["off", "auto", "on"] = "off"

@@ -183,7 +183,7 @@ class Backfill:
         return True
 
     def _run(self) -> None:
-        _give_way()
+        give_way()
         while not self._is_closed:
             moves = self._moves
             try:
@@ -343,7 +343,7 @@ def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
     return digests
 
 
-def _give_way() -> None:
+def give_way() -> None:
     """Lower this thread's priority, if the system has priorities of threads."""
     if sys.platform == "linux":
         with suppress(OSError):

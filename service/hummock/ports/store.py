@@ -100,6 +100,34 @@ class LookedUp(NamedTuple):
     holders: list[str | None]
 
 
+Embedded = tuple[int, tuple[Embedding, ...]]
+"""A memory's number and the embeddings of its chunks."""
+
+
+class Missing(NamedTuple):
+    """Memories that have vectors in use and none of another space.
+
+    Attributes:
+        docs: Their numbers, ascending.
+        scanned: How many memories with vectors were looked at.
+        last: The last number looked at, after which the next look begins.
+    """
+
+    docs: tuple[int, ...]
+    scanned: int
+    last: int
+
+
+class SpaceBeside(Protocol):
+    """Vectors of a space that is not in use yet, beside those in use. Safe to call from several threads."""
+
+    def missing(self, project: str, after: int) -> Missing:
+        """The memories of a project after this number that lack vectors; none where there is no such project."""
+
+    def put(self, project: str, embedded: Sequence[Embedded]) -> None:
+        """Store vectors, durably; those of memories that were removed are left out. Raises: StorageFull."""
+
+
 class Snapshot(Protocol):
     """One project at one moment, valid until the work that it was opened for ends. Not thread-safe.
 

@@ -208,7 +208,7 @@ class Status:
         embedder: Embedder,
         clock: Clock,
         version: str,
-        advice: str,
+        advice: Callable[[], str],
         learner: Callable[[], LearnerStatus],
         embedding: Callable[[], EmbeddingStatus],
     ) -> None:
@@ -227,7 +227,7 @@ class Status:
             version=self._version,
             uptime_s=self._clock.monotonic() - self._start,
             space=self._embedder.space,
-            advice=self._advice,
+            advice=self._advice(),
             store=self._store.status(),
             learner=self._learner(),
             embedding=self._embedding(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hummock.core.embedding import EmbeddingSpace
 from hummock.core.project import StoreStatus
 from hummock.ports.claims import Claims
 from hummock.ports.writes import Reply, Written
@@ -14,6 +15,7 @@ from hummock.store.tables.lookups import expired, project_number
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import ViewCache
 from hummock.store.write import idempotency
+from hummock.store.write.spaces import SpaceBeside, drop_left_spaces
 from hummock.store.write.writer import Writer
 
 
@@ -71,6 +73,14 @@ class WritableStore(StoreReads):
     def expired(self, limit: int) -> list[tuple[str, str]]:
         """Expired memories that can be removed; see `ports.Store`."""
         return expired(self._engine, self._clock.settled(), limit)
+
+    def space_beside(self, space: EmbeddingSpace) -> SpaceBeside:
+        """Vectors of another space beside those in use, of which a later start can make use (`write/spaces.py`)."""
+        return SpaceBeside(self._engine, self._room, space)
+
+    def drop_left_spaces(self) -> None:
+        """Remove the vectors of spaces that were left some time ago, or are not wanted any more."""
+        drop_left_spaces(self._engine, self._clock.settled())
 
     def settled_now(self) -> float:
         """Time in Unix seconds by which permanent removals are decided; see `ports.Store`."""

@@ -92,17 +92,6 @@ def address_of(settings: Settings) -> str:
     return f"{host}:{settings.port}"
 
 
-def choose_model(settings: Settings, recorded: str | None, say: Say) -> models.EmbeddingModel:
-    """Choose the model that the directory was made with, else the configured one; downloads it if missing.
-
-    Existing files are never replaced silently: loading them reports when they were altered.
-    """
-    name = recorded if recorded is not None and settings.model == models.AUTO else settings.model
-    wanted = models.candidates(name, settings.models_dir)
-    here = models.that_will_do(wanted, settings.models_dir)
-    return here or models.pull_first(wanted, settings.models_dir, say)
-
-
 @contextmanager
 def recalling(
     settings: Settings,

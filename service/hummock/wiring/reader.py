@@ -19,17 +19,10 @@ from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import Address, parse_address
 from hummock.rpc.reader import serve_recalls
 from hummock.rpc.readers import BEAT_S
-from hummock.wiring.parts import (
-    Say,
-    SystemClock,
-    access_of,
-    choose_model,
-    loading,
-    recalling,
-    tracing,
-    tune_interpreter,
-)
+from hummock.wiring.model_choice import choose_model
+from hummock.wiring.parts import Say, SystemClock, access_of, loading, recalling, tracing, tune_interpreter
 from hummock.wiring.parts import warm as warm_texts
+from hummock.wiring.stores import recorded_in
 
 Where = tuple[str, str, int | None]
 """Address to listen on, address of the service, and file descriptor of the shared counters, if any."""
@@ -60,7 +53,7 @@ def serve_reader(
     """
     # The cores are shared with the service and other readers.
     slots = max(1, settings.workers // (settings.readers + 1))
-    model = choose_model(settings, store.recorded_model(settings.data_dir, is_in_use=True), say)
+    model = choose_model(settings, recorded_in(settings.data_dir, is_in_use=True), say).model
     with (
         threadpool_limits(limits=1, user_api="blas"),
         closing(models.open_embedder(model, settings.models_dir, slots)) as embedder,

@@ -37,8 +37,10 @@ from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.messages import Messages
 from hummock.memories.preparation import Preparation
+from hummock.memories.reembed import Reembedding
 from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
+from hummock.models.space import space_of
 from hummock.observe.ledger import ledgers_with
 from hummock.ports.models import Clock, KeywordLearner, LlmUsage
 from hummock.projects.projects import Projects, Status
@@ -58,13 +60,13 @@ from hummock.rpc.server import serve as serve_calls
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
 from hummock.wiring.console_process import console_beside
+from hummock.wiring.model_choice import ModelChoice, advice, choose_model
 from hummock.wiring.parts import (
     Say,
     SystemClock,
     access_of,
     address_of,
     allow_many_files,
-    choose_model,
     llm,
     loading,
     metrics_shown,
@@ -243,9 +245,10 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         # Our matrices are small; a second BLAS thread waits more than it works: 27 texts/s embedded instead of 38.
         stack.enter_context(threadpool_limits(limits=1, user_api="blas"))
         # First, so that a store that cannot be opened is reported before a model is downloaded and loaded.
-        recorded = stores.recorded_model(settings)
+        recorded = stores.recorded(settings)
         counter = _counter(settings)
-        model = choose_model(settings, recorded, say)
+        choice = choose_model(settings, recorded, say)
+        model = choice.model
         embedder = stack.enter_context(closing(models.open_embedder(model, settings.models_dir, settings.workers, say)))
         say(f"model {model.name}, {embedder.space.dim} dimensions, space {embedder.space.id}")
         opened = stack.enter_context(
@@ -255,6 +258,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
         preparation = Preparation(embedder, EstimatedTokens(), make_id)
         backfill = stack.enter_context(closing(Backfill(opened, embedder, clock, settings.workers)))
         backfill.start()
+        advising = stack.enter_context(_reembedding(settings, choice, opened, say))
         stack.enter_context(closing(Expiry(opened))).start()
         forget, sessions = Forget(opened), Sessions(opened, clock, make_id)
         stack.enter_context(closing(Retention(opened, forget, sessions, clock))).start()
@@ -292,7 +296,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,
             scan=background.scan,
-            status=Status(opened, embedder, clock, version("hummock"), _advice(model), learner_status, backfill.status),
+            status=Status(opened, embedder, clock, version("hummock"), advising, learner_status, backfill.status),
             embedding_status=backfill.status,
             follow=follow,
             load=loading(recall, opened, embedder),
@@ -307,21 +311,21 @@ def _counter(settings: Settings) -> TokenCounter:
         raise StartError(f"tokenizer_file: {error}") from error
 
 
-def _advice(model: models.EmbeddingModel) -> str:
-    """What could be better about the model; empty when there is nothing."""
-    better, pair, *_ = models.AUTO_ORDER
-    if "han" not in model.scripts:
-        lack = "knows no Chinese; Chinese memories are found by their words alone"
-    elif model == pair.parts[0]:
-        lack = "knows little English and code"
-    elif model == pair:
-        lack = "finds less of what is told in another language than the question's"
-    else:
-        return ""
-    return (
-        f"{model.name} {lack}. A new data directory made with {better.name} (`hummock models pull {better.name}`) "
-        "finds both, code and 14 more languages; `hummock save project` and `hummock import` move a project to it"
-    )
+@contextmanager
+def _reembedding(
+    settings: Settings, choice: ModelChoice, opened: store.WritableStore, say: Say
+) -> Iterator[Callable[[], str]]:
+    """Embed memories for the chosen successor while the block runs; yields advice about the model."""
+    if choice.successor is None:
+        Thread(target=opened.drop_left_spaces, name="drop-spaces", daemon=True).start()
+        yield partial(advice, choice.model)
+        return
+    space = space_of(choice.successor)
+    opening = partial(models.open_embedder, choice.successor, settings.models_dir, 1)
+    with closing(Reembedding(opened, space, opened.space_beside(space), opening)) as reembedding:
+        say(f"memories are embedded anew with {choice.successor.name}; a later start uses it")
+        reembedding.start()
+        yield reembedding.advice
 
 
 @contextmanager

@@ -11,20 +11,30 @@ from hummock import store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.models import Clock
+from hummock.store.upkeep.moment import ready_spaces
+from hummock.wiring.model_choice import RecordedModel
 from hummock.wiring.parts import Say
 
 
-def recorded_model(settings: Settings) -> str | None:
-    """Return the name of the model whose vectors the store holds; None if it holds none yet. Read-only.
+def recorded(settings: Settings) -> RecordedModel | None:
+    """Return what the store says of its vectors; None if it holds none yet. Read-only.
 
     Raises: StartError: another service has the data directory, or the store cannot be read.
     """
     store.require_free(settings.data_dir)
     if settings.store is None:
-        return store.recorded_model(settings.data_dir)
+        return recorded_in(settings.data_dir)
     from hummock.store.postgresql.opening import recorded_model_of
 
-    return recorded_model_of(settings.store.get_secret_value())
+    # Other services may use the database with its present model.
+    name = recorded_model_of(settings.store.get_secret_value())
+    return None if name is None else RecordedModel(name=name)
+
+
+def recorded_in(directory: Path, *, is_in_use: bool = False) -> RecordedModel | None:
+    """Return what a data directory says of its vectors; None if it holds none yet. Read-only. Raises: StartError."""
+    name = store.recorded_model(directory, is_in_use=is_in_use)
+    return None if name is None else RecordedModel(name=name, ready=ready_spaces(directory), switches=True)
 
 
 @contextmanager

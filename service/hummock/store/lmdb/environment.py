@@ -46,6 +46,7 @@ class Environment:
         self.space = space
         self.map_bytes = map_bytes
         self.damage = Damage()
+        self.other_spaces: tuple[int, ...] = ()
         self._pid = os.getpid()
         self._is_closed = False
         with ExitStack() as opened:
@@ -202,7 +203,8 @@ class Environment:
             recorded = _read_directory(txn, self.tables.meta, self.directory)
         if recorded is None:
             return self._record_first_space()
-        number = number_of_space(recorded, self.space, self.directory)
+        number = number_of_space(recorded, self.space, self.directory, switches=self._lock is not None)
+        self.other_spaces = tuple(one.number for one in recorded.spaces if one.number != number)
         if self._lock is not None and recorded.schema < record_codec.SCHEMA:
             # Keeps earlier versions, which would not write all that this one expects, from opening it.
             self._record(msgspec.structs.replace(recorded, schema=record_codec.SCHEMA))

@@ -18,6 +18,7 @@ from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
 from hummock.store.write.reanalyse import Say, reanalyse
+from hummock.store.write.spaces import switch_space
 from hummock.store.write.writer import start_writer
 
 
@@ -32,7 +33,9 @@ def open_store(
     limits: StoreLimits = DEFAULT_LIMITS,
     say: Say = lambda line: None,
 ) -> WritableStore:
-    """Open a store for reading and writing; the directory is created if missing, and keeps its first space.
+    """Open a store for reading and writing; the directory is created if missing.
+
+    It keeps its space, unless the given one is recorded beside it: then it switches to that (`write/spaces.py`).
 
     `map_bytes` bounds the data file: address space only, it grows on demand. `quota_bytes` bounds the live data, and
     `memory_budget_bytes` loaded projects; the most recently read one alone may exceed it. `say` takes progress lines
@@ -44,6 +47,7 @@ def open_store(
     environment = Environment(directory, space, map_bytes)
     try:
         claims = OnlyWriter()
+        switch_space(environment, clock.now())
         reanalyse(environment, claims, say)
         projects = TableProjects(environment, clock.now)
         views = ViewCache(projects, memory_budget_bytes, limits, SavedViewFiles(environment, limits, is_writer=True))

@@ -62,6 +62,7 @@ class Database:
         """Open the database with so many connections; creates missing tables. Raises: StartError, Unavailable."""
         self.space = space
         self.damage = Damage()
+        self.other_spaces: tuple[int, ...] = ()
         self._by_name = {name: RowTable.named(name) for name in TABLE_NAMES}
         self.tables = Tables(**self._by_name)
         self._connections = Connections(dsn, connections)

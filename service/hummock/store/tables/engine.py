@@ -169,6 +169,7 @@ class Engine(Protocol):
     tables: Tables  # All tables.
     space: EmbeddingSpace  # Embedding space of all vectors.
     space_number: int  # Number of the space in keys.
+    other_spaces: tuple[int, ...]  # Numbers of spaces whose vectors lie beside those in use (`write/spaces.py`).
     damage: Damage  # Known damage.
 
     @property

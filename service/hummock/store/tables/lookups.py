@@ -62,12 +62,28 @@ def known_record(value: bytes, place: Path | str) -> record_codec.DirectoryRecor
     return record
 
 
-def number_of_space(record: record_codec.DirectoryRecord, space: EmbeddingSpace, place: Path | str) -> int:
-    """The number of the space of all vectors, which must be this one. Raises: SpaceDiffers."""
+def number_of_space(
+    record: record_codec.DirectoryRecord, space: EmbeddingSpace, place: Path | str, *, switches: bool = False
+) -> int:
+    """The number of a space, which must be that of all vectors in use.
+
+    With `switches` any recorded space will do: `store.write.spaces` switches to it. Raises: SpaceDiffers.
+    """
     active = active_space(record)
-    if active.id != space.id:
+    number = next((one.number for one in record.spaces if one.id == space.id), 0)
+    if number != active.number and not (switches and number):
         raise SpaceDiffers(place, (active.model, active.id), (space.model, space.id))
-    return active.number
+    return number
+
+
+def with_space(record: record_codec.DirectoryRecord, space: EmbeddingSpace) -> tuple[record_codec.DirectoryRecord, int]:
+    """The record with one more space, unless it has it, and the number of the space."""
+    number = next((one.number for one in record.spaces if one.id == space.id), 0)
+    if number:
+        return record, number
+    number = max(one.number for one in record.spaces) + 1
+    added = record_codec.SpaceRecord(number, space.id, space.model, space.dim, space.token_dim)
+    return msgspec.structs.replace(record, spaces=(*record.spaces, added)), number
 
 
 def doc_of(

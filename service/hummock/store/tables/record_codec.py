@@ -34,6 +34,7 @@ class SpaceRecord(msgspec.Struct, array_like=True, frozen=True):
     model: str
     dim: int
     token_dim: int
+    left: float = 0.0  # When another space took its place, in Unix seconds; 0 if that never happened.
 
 
 class DirectoryRecord(msgspec.Struct, array_like=True, frozen=True):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Self, TypeAlias, cast
 
 import lmdb
@@ -20,10 +21,11 @@ from hummock.store.errors import DirectoryUnusable
 from hummock.store.lmdb.environment import Environment, unusable
 from hummock.store.lmdb.files import DATA_FILE, code_of
 from hummock.store.tables import keys, record_codec
-from hummock.store.tables.engine import TABLE_NAMES, Engine, Table, Transaction
+from hummock.store.tables.engine import TABLE_NAMES, Engine, Table, Tables, Transaction
 from hummock.store.tables.integrity import unsealed
 from hummock.store.tables.lookups import DIRECTORY_KEY, active_space
 from hummock.store.tables.sessions import clock_key
+from hummock.store.write.spaces import lacks_little
 
 _ROOM_FOR_TABLES = 64
 _FEW, _MANY = 64, 4096
@@ -192,6 +194,19 @@ def _directory(
     return record_codec.decode_directory(value)
 
 
+def ready_spaces(directory: Path) -> frozenset[str]:
+    """Ids of the spaces that a data directory can switch to, besides the one in use. Raises: DirectoryUnusable."""
+    with inspected(directory) as moment:
+        active = moment.space().number
+        others = [space for space in moment.directory.spaces if space.number != active]
+        # The tables that are read exist in every directory with memories.
+        tables = cast(Tables, SimpleNamespace(**moment.tables))
+        numbers = [number for number, _ in moment.projects().values()] if others else []
+        return frozenset(
+            space.id for space in others if lacks_little(moment.txn, tables, numbers, active, space.number)
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectDigest:
     """A project at one moment; `digest` is a SHA-256 in hexadecimal over all its data except its name."""
@@ -221,8 +236,12 @@ def digest_of(
     later = tuple(table for table in _HELD_LATER if next(moment.entries(table, prefix), None) is not None)
     for table in (*_HELD, *later):
         hashed.update(table.encode() + b"\n")
-        cut = 2 * len(prefix) if by_any_number and table in _OF_CHUNKS else len(prefix)
-        for key, value in moment.values(table, prefix):
+        within, cut = prefix, len(prefix)
+        if by_any_number and table in _OF_CHUNKS:
+            # Copies leave out the vectors of other spaces.
+            within = keys.space_prefix(number, record.active_space)
+            cut = len(within)
+        for key, value in moment.values(table, within):
             if table in _OF_MESSAGES and key.startswith(removed):
                 continue
             if by_any_number and table == "session_order" and key != clock_key(number):

@@ -160,7 +160,12 @@ def renumbered(value: bytes, doc: int) -> bytes:
 
 def embedded(value: bytes, embeddings: Sequence[Embedding]) -> bytes:
     """A stored row and id with embeddings added; a row of an older version becomes longer."""
-    return _changed(value, {"chunk_count": len(embeddings), "token_sign": TokenSign.of(embeddings)})
+    return with_chunks(value, len(embeddings), TokenSign.of(embeddings))
+
+
+def with_chunks(value: bytes, chunk_count: int, token_sign: TokenSign) -> bytes:
+    """A stored row and id with so many chunks of embeddings; a row of an older version becomes longer."""
+    return _changed(value, {"chunk_count": chunk_count, "token_sign": token_sign})
 
 
 def judged(value: bytes, verdicts: tuple[int, int]) -> bytes:

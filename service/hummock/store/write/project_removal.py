@@ -180,7 +180,7 @@ class Remains:
 
     def _clear_memories(self, txn: Transaction, number: int) -> int:
         """Clear some memories with their expiry and digest entries; returns the number of entries."""
-        space, cleared = self._engine.space_number, 0
+        spaces, cleared = (self._engine.space_number, *self._engine.other_spaces), 0
         found = keys.entries(txn, self._tables.memory, keys.project_prefix(number))
         for key, value in list(islice(found, self._entries_at_once)):
             if cleared >= self._entries_at_once:
@@ -192,7 +192,8 @@ class Remains:
                 txn.delete(ends, db=self._tables.expiry)
                 cleared += 1
             for chunk, digest in enumerate(text_vectors.split(stored.digests)):
-                txn.delete(digest + keys.chunk_key(number, space, doc, chunk), db=self._tables.by_digest)
+                for space in spaces:
+                    txn.delete(digest + keys.chunk_key(number, space, doc, chunk), db=self._tables.by_digest)
                 cleared += 1
             txn.delete(key, db=self._tables.memory)
             cleared += 1

@@ -23,7 +23,7 @@ from hummock.store.tables.review import ReviewUnit
 from hummock.store.tables.sessions import SessionUnit
 from hummock.store.views.forward_lists import learned_of, with_learned
 from hummock.store.views.row_codec import NOBODY, judged
-from hummock.store.write.write_batch import Entry, Put, Waiting, WriteBatch, move_doc, packed
+from hummock.store.write.write_batch import Entry, Put, Waiting, WriteBatch, drop_chunks, move_doc, packed
 from hummock.text.normalise import short_hash
 from hummock.text.terms import learned_terms
 
@@ -45,6 +45,7 @@ class Unit:
         now: float,
     ) -> None:
         """`record` has the write's seq; `begin` is called before any change; `now` is in Unix seconds."""
+        self._engine = engine
         self._tables = tables = engine.tables
         self._damage = engine.damage
         self._txn = txn
@@ -292,6 +293,8 @@ class Unit:
                 text_vectors.drop(self._txn, self._tables, chunk_key, digest)
             self._txn.delete(chunk_key, db=self._tables.vector)
             self._txn.delete(chunk_key, db=self._tables.token)
+        for space in self._engine.other_spaces:
+            drop_chunks(self._txn, tables, self._number, space, doc)
         if record.text:
             self._txn.delete(keys.text_key(self._number, record.text, doc), db=self._tables.by_text)
         if record.memory.expire_time is not None:

@@ -56,6 +56,14 @@ def move_doc(
     return record.memory
 
 
+def drop_chunks(txn: Transaction, tables: Tables, number: int, space: int, doc: int) -> None:
+    """Remove the vectors of a document in a space that is not in use."""
+    prefix = keys.chunks_prefix(number, space, doc)
+    for key in [key for key, _ in keys.entries(txn, tables.vector, prefix)]:
+        txn.delete(key, db=tables.vector)
+        txn.delete(key, db=tables.token)
+
+
 _NUMBER_BYTES = 8
 _TERM_BYTES = 4
 
