@@ -18,8 +18,6 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnxruntime
-from tokenizers import Tokenizer
-from tokenizers.normalizers import BertNormalizer
 
 from bench.asking import RECALL, TAG, WARM_UP_CALLS, Call, Latency, caller, check_replies, recall_requests, timed
 from bench.command import Options
@@ -31,9 +29,10 @@ from bench.service import Bench, BenchFailed
 from bench.stores import BATCH_MEMORIES, ONE_OF_A, Filled, learn_all
 from hummock import models
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription, TrioDescription, served
-from hummock.models.description import TOKENIZER_FILE, Pooling
+from hummock.models.description import Pooling
 from hummock.models.encoder import open_session
 from hummock.models.pair import BEGINNING_TOKENS, MOSTLY, han_share, weights, whole_readers
+from hummock.models.tokenizer import tokenizer_of
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.text.normalise import known_share, words_by_script
@@ -277,11 +276,8 @@ class TextSession:
 
     def __init__(self, model: ModelDescription, directory: Path) -> None:
         self.query_prefix = model.query_prefix
-        self._tokenizer = Tokenizer.from_file(str(directory / TOKENIZER_FILE))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(model.max_tokens)
-        if model.lowercase:
-            self._tokenizer.normalizer = BertNormalizer(lowercase=True)
+        self._tokenizer = tokenizer_of(model, directory)
+        self._max_tokens = model.max_tokens
         self._session = open_session(served(model, directory).path)
         self._inputs = {node.name for node in self._session.get_inputs()}
         by_graph = ["sentence_embedding"] if model.pooling is Pooling.GRAPH else []
@@ -289,11 +285,11 @@ class TextSession:
 
     def run(self, text: str, most_tokens: int | None = None) -> None:
         """Tokenises and infers, of a long text the beginning."""
-        ids = np.asarray([self._tokenizer.encode(text).ids[:most_tokens]], np.int64)
+        ids = self._tokenizer.encode(text).ids[np.newaxis, : min(most_tokens or self._max_tokens, self._max_tokens)]
         offered = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
         self._session.run(self._outputs, {name: value for name, value in offered.items() if name in self._inputs})
 
     def cut(self, text: str, tokens: int) -> str | None:
         """The beginning of a text that has so many tokens of its own; None where it has fewer."""
-        offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        offsets, _ = self._tokenizer.places(text)
         return text[: offsets[tokens - 1][1]] if len(offsets) >= tokens else None

@@ -17,6 +17,7 @@ from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Po
 from hummock.models.encoder import Encoder, kept_tokens
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import sha256_of
+from hummock.models.tokenizer import open_tokenizer, tokenizer_of
 from hummock.ports.models import Embedder
 from tests.models.embedding import embedded, same_bytes
 
@@ -114,11 +115,11 @@ def test_capitals_are_known_to_the_chinese_model(
     (tmp_path / GRAPH_FILE).write_bytes((tiny_files / GRAPH_FILE).read_bytes())
     (tmp_path / TOKENIZER_FILE).write_bytes(chinese_tokenizer.read_bytes())
     text = "RepaymentController 先本后息"
-    assert "[UNK]" in Encoder(tiny, tmp_path).tokenise(text).tokens
-    lowercase = replace(tiny, lowercase=REGISTRY["bge-small-zh-v1.5"].lowercase)
-    folded = Encoder(lowercase, tmp_path).tokenise(text)
-    assert "[UNK]" not in folded.tokens
-    assert folded.offsets[-1] == (len(text) - 1, len(text))
+    unknown = open_tokenizer("tiny", tmp_path / TOKENIZER_FILE).token_to_id("[UNK]")
+    assert unknown in tokenizer_of(tiny, tmp_path).encode(text).ids
+    folded = tokenizer_of(replace(tiny, lowercase=REGISTRY["bge-small-zh-v1.5"].lowercase), tmp_path)
+    assert unknown not in folded.encode(text).ids
+    assert folded.places(text)[0][-1] == (len(text) - 1, len(text))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ from hummock.models.description import (
 )
 from hummock.models.encoder import Encoder, declared_inputs, open_session
 from hummock.models.files import sha256_of
+from hummock.models.tokenizer import tokenizer_of
 from tests.models.embedding import embedded
 
 TEXT = "先本后息 repay"
@@ -98,7 +99,7 @@ def test_each_side_has_its_prefix(multilingual: OnnxEmbedder, encoder: Encoder) 
 def test_pooling_is_that_of_the_description(model: tuple[ModelDescription, Path], encoder: Encoder) -> None:
     description, directory = model
     session = open_session(directory / GRAPH_FILE)
-    ids = np.array([[0, *encoder.tokenise(TEXT).ids, 2]], np.int64)
+    ids = tokenizer_of(description, directory).encode(TEXT).ids[np.newaxis]
     fed = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
     wanted = {name: value for name, value in fed.items() if name in declared_inputs(session)}
     (hidden,) = session.run([description.hidden_output], wanted)
@@ -117,7 +118,7 @@ def test_a_session_is_fed_what_it_declares(model: tuple[ModelDescription, Path])
 
 
 def test_prefixes_have_no_token_vectors(multilingual: OnnxEmbedder, encoder: Encoder) -> None:
-    own = len(encoder.tokenise(TEXT).ids)
+    own = len(encoder.places(TEXT)[0])
     assert len(embedded(multilingual, [TEXT])[0].tokens) in (own, own - 1)
     assert len(multilingual.embed_query(TEXT).tokens) in (own, own - 1)
     assert len(embedded(multilingual, [""])[0].tokens) == 0
@@ -127,7 +128,7 @@ def test_prefixes_have_no_token_vectors(multilingual: OnnxEmbedder, encoder: Enc
 def test_chunks_leave_room_for_the_prefix(multilingual: OnnxEmbedder, encoder: Encoder, body: str) -> None:
     """No part of a stored text is cut off."""
     for chunk in multilingual.split("还款 repay", body):
-        assert len(encoder.tokenise(f"passage: {chunk}").ids) + encoder.special_tokens <= WINDOW
+        assert len(encoder.places(f"passage: {chunk}")[0]) + encoder.special_tokens <= WINDOW
 
 
 def test_a_prefix_makes_another_space_and_none_leaves_ids_as_they_were(model: tuple[ModelDescription, Path]) -> None:

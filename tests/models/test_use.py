@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sentencepiece import sentencepiece_model_pb2
 
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, OnnxEmbedder, load
 from hummock.models.convert import convert
-from hummock.models.description import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelFile, Pooling
+from hummock.models.description import DATA_FILE, GRAPH_FILE, PIECES_FILE, Conversion, Form, ModelFile, Pooling
 from hummock.models.encoder import open_session
+from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.files import sha256_of, write_record
+from hummock.models.tokenizer import tokenizer_of
 from hummock.models.use_graph import convert_use
 from tests.models.embedding import embedded, same_bytes
 
@@ -28,18 +30,15 @@ WINDOWS = {2: (0, 1), 3: (1, 1), 5: (2, 2)}
 """Pieces before and after the own one in each branch's window."""
 
 
-def _field(number: int, value: bytes) -> bytes:
-    """A field of bytes of a protobuf message, of at most 16,383 bytes."""
-    return bytes([number << 3 | 2, len(value) & 0x7F | 0x80, len(value) >> 7]) + value
-
-
 def _pieces() -> bytes:
     """A SentencePiece model of those pieces, whose normalizer changes no character."""
-    pieces = [
-        _field(1, _field(1, text.encode()) + bytes([2 << 3 | 5]) + struct.pack("<f", score))
-        for text, score in zip(PIECES, SCORES, strict=True)
-    ]
-    return b"".join(pieces) + _field(3, _field(1, b"identity") + _field(2, struct.pack("<I", 1024) + bytes(1024)))
+    unknown, control = 2, 3
+    kinds = [unknown, control, control, *[1] * (len(PIECES) - 3)]
+    model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined] # made at run time
+    for text, score, kind in zip(PIECES, SCORES, kinds, strict=True):
+        model.pieces.add(piece=text, score=score, type=kind)
+    model.normalizer_spec.name = "identity"
+    return bytes(model.SerializeToString())
 
 
 def _weights() -> dict[str, NDArray[Any]]:
@@ -106,13 +105,13 @@ def described(
     tmp_path_factory: pytest.TempPathFactory, weights: dict[str, NDArray[Any]]
 ) -> tuple[ModelDescription, Path]:
     directory = tmp_path_factory.mktemp("use")
-    (directory / "sp.model").write_bytes(_pieces())
+    (directory / PIECES_FILE).write_bytes(_pieces())
     np.savez(directory / "weights.npz", **weights)  # type: ignore[arg-type]
-    read = {name: ModelFile(name=name, sha256=sha256_of(directory / name)) for name in ("sp.model", "weights.npz")}
+    read = {name: ModelFile(name=name, sha256=sha256_of(directory / name)) for name in (PIECES_FILE, "weights.npz")}
     model = ModelDescription(
         name=directory.name,
         licence="none",
-        files=tuple(ModelFile(name=name) for name in (GRAPH_FILE, DATA_FILE, TOKENIZER_FILE)),
+        files=(ModelFile(name=GRAPH_FILE), ModelFile(name=DATA_FILE), read[PIECES_FILE]),
         sources=(),
         max_tokens=64,
         pooling=Pooling.GRAPH,
@@ -121,7 +120,7 @@ def described(
         scripts=frozenset({"han", "latin"}),
         calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.1, near_twin_bar=0.9),
         hidden_output="",
-        conversion=Conversion(config=read["sp.model"], weights=read["weights.npz"], form=Form.USE),
+        conversion=Conversion(weights=read["weights.npz"], form=Form.USE),
     )
     assert model.conversion
     convert(model, model.conversion, directory)
@@ -140,10 +139,8 @@ def test_the_graph_computes_what_the_encoder_does(
 ) -> None:
     import onnx
 
-    (tmp_path / "sp.model").write_bytes(_pieces())
     np.savez(tmp_path / "weights.npz", **weights)  # type: ignore[arg-type]
-    graph = convert_use(tmp_path / "sp.model", tmp_path / "weights.npz", tmp_path / TOKENIZER_FILE)
-    onnx.save_model(graph, str(tmp_path / GRAPH_FILE))
+    onnx.save_model(convert_use(tmp_path / "weights.npz"), str(tmp_path / GRAPH_FILE))
     (found,) = open_session(tmp_path / GRAPH_FILE).run(None, {"input_ids": np.array([ids], np.int64)})
     np.testing.assert_allclose(found[0], reference(weights, ids), rtol=0, atol=1e-5)
 
@@ -165,3 +162,20 @@ def test_it_has_no_token_vectors_and_gives_the_same_bytes_twice(embedder: OnnxEm
 def test_a_text_beyond_the_window_is_cut_there(embedder: OnnxEmbedder) -> None:
     long, longer = (embedder.embed_query("the " * count).vector for count in (62, 90))
     np.testing.assert_array_equal(long, longer)
+
+
+def test_places_are_those_of_the_text_and_words_begin_at_spaces(described: tuple[ModelDescription, Path]) -> None:
+    """A mark of the vocabulary in a text is data; a lone surrogate is refused, as by other tokenizers."""
+    pieces = tokenizer_of(*described)
+    assert pieces.places("  the ships") == ([(2, 5), (5, 10), (10, 11)], [0, 1, 1])
+    assert pieces.places("") == ([], [])
+    assert not {1, 2} & set(pieces.encode("<s> the </s>").ids[1:-1].tolist())
+    for read in (pieces.encode, pieces.places):
+        with pytest.raises(TypeError):
+            read("the \ud800")
+
+
+def test_another_file_is_refused(described: tuple[ModelDescription, Path], tmp_path: Path) -> None:
+    (tmp_path / PIECES_FILE).write_bytes(b"no model")
+    with pytest.raises(ModelGraphUnsupported, match="SentencePiece"):
+        tokenizer_of(described[0], tmp_path)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hummock.models.description import DATA_FILE, GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelDescription
+from hummock.models.description import DATA_FILE, GRAPH_FILE, Conversion, Form, ModelDescription
 from hummock.models.errors import CheckpointUnsupported, ConverterMissing
 
 if TYPE_CHECKING:
@@ -79,23 +79,27 @@ def require_converter() -> None:
 
 
 def convert(model: ModelDescription, conversion: Conversion, directory: Path) -> None:
-    """Write the checkpoint in this directory as an ONNX graph with int8 weights, and a tokenizer where it has none.
+    """Write the checkpoint in this directory as an ONNX graph with int8 weights.
 
     By the recipe that `Conversion.recipe_version` counts. Raises: CheckpointUnsupported: It is no BERT that the graph
     builder knows. ConverterMissing.
     """
     require_converter()
-    config, weights = directory / conversion.config.name, directory / conversion.weights.name
+    weights = directory / conversion.weights.name
     match conversion.form:
         case Form.BERT:
+            if conversion.config is None:
+                raise CheckpointUnsupported(f"{model.name} has no configuration")
+            config = directory / conversion.config.name
             from hummock.models.bert_graph import build_graph
 
             write_int8(build_graph(read_checkpoint(config, weights), model.pooling), directory / GRAPH_FILE)
         case Form.USE:
             from hummock.models.use_graph import convert_use
 
-            graph = convert_use(config, weights, directory / TOKENIZER_FILE)
-            write_int8(graph, directory / GRAPH_FILE, ["MatMul"])  # Its table of pieces is in bytes already.
+            write_int8(
+                convert_use(weights), directory / GRAPH_FILE, ["MatMul"]
+            )  # Its table of pieces is in bytes already.
             _put_apart(directory / GRAPH_FILE, directory / DATA_FILE)
 
 

@@ -21,6 +21,8 @@ from hummock.models.errors import DescriptionInvalid
 GRAPH_FILE = "model.onnx"
 DATA_FILE = "model.onnx_data"
 TOKENIZER_FILE = "tokenizer.json"
+PIECES_FILE = "sp.model"
+"""A SentencePiece model, for models that have no TOKENIZER_FILE."""
 DESCRIPTION_FILE = "description.json"
 RERANKER = "reranker"
 RANDOM_BASIS = "random.v1"
@@ -93,19 +95,23 @@ class Form(Enum):
     BERT = "bert"
     """`config` is the shape in JSON, `weights` safetensors."""
     USE = "use"
-    """`config` is a SentencePiece model, of which the tokenizer is made; `weights` NumPy arrays. The graph's table is a
-    file of its own."""
+    """`weights` are NumPy arrays, and there is no `config`. The graph's table is a file of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversion:
     """The graph is made on this machine from a published checkpoint."""
 
-    config: ModelFile
     weights: ModelFile
+    config: ModelFile | None = None
     form: Form = Form.BERT
     recipe_version: int = 1
     """Moves when the same checkpoint would give other vectors (`convert.py`)."""
+
+    @property
+    def checkpoint(self) -> tuple[ModelFile, ...]:
+        """The files that are read."""
+        return (self.weights,) if self.config is None else (self.config, self.weights)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,14 +134,19 @@ class PublishedModel:
         if self.max_tokens < 16:
             raise ValueError(f"{self.name}: max_tokens {self.max_tokens} is too small")
         names = [file.name for file in self.files]
-        if GRAPH_FILE not in names or TOKENIZER_FILE not in names:
+        if GRAPH_FILE not in names or self.tokenizer_file not in names:
             raise ValueError(f"{self.name}: its files are {names}; {GRAPH_FILE} and {TOKENIZER_FILE} are needed")
 
     @property
     def downloads(self) -> tuple[ModelFile, ...]:
         """Files to download: the pinned files, and the checkpoint where the graph is converted."""
         pinned = tuple(file for file in self.files if file.sha256 is not None)
-        return pinned if self.conversion is None else (*pinned, self.conversion.config, self.conversion.weights)
+        return pinned if self.conversion is None else (*pinned, *self.conversion.checkpoint)
+
+    @property
+    def tokenizer_file(self) -> str:
+        """Name of the file with its tokenizer."""
+        return PIECES_FILE if any(file.name == PIECES_FILE for file in self.files) else TOKENIZER_FILE
 
     @property
     def parts(self) -> tuple[Self, ...]:

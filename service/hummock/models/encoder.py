@@ -1,6 +1,6 @@
 """A tokenizer and an ONNX session: text in, hidden states out, one text an inference; long texts in pieces.
 
-Also what embedders and cross-encoders share: how such files are opened.
+Also what embedders and cross-encoders share: how graphs are opened.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
-from tokenizers import Encoding, Tokenizer
-from tokenizers.normalizers import BertNormalizer
 
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelDescription, Pooling
+from hummock.models.description import GRAPH_FILE, ModelDescription, Pooling
 from hummock.models.errors import ModelGraphUnsupported
+from hummock.models.tokenizer import Places, tokenizer_of
 
 KNOWN_INPUTS = frozenset({"input_ids", "attention_mask", "token_type_ids"})
 SENTENCE_OUTPUT = "sentence_embedding"
 OVERLAP = 0.1
-_TOKENS_AT_ONCE = 1 << 14
 
 _SLOW_FUSION = "SkipLayerNormFusion"
 """An optimisation of onnxruntime that is switched off. Its fused kernel for two sums and a normalisation is not
@@ -54,30 +52,21 @@ class Encoder:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
         """
         self._model = model
-        self._tokenizer = open_tokenizer(model.name, directory / TOKENIZER_FILE)
-        if model.lowercase:
-            self._tokenizer.normalizer = BertNormalizer(
-                clean_text=True, handle_chinese_chars=True, strip_accents=True, lowercase=True
-            )
+        self._tokenizer = tokenizer_of(model, directory)
         self._session = open_session(graph or directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
         by_graph = [SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else []
         self._outputs = [*by_graph, *([model.hidden_output] if model.hidden_output else [])]
         check_graph(model.name, self._session, self._outputs)
 
-    def tokenise(self, text: str) -> Encoding:
-        """The text's tokens with offsets, special tokens left out, nothing cut off. Raises: TypeError, as `encode`."""
-        return self._tokens_of(text, add_special_tokens=False)
-
-    def _tokens_of(self, text: str, *, add_special_tokens: bool = True) -> Encoding:
-        # `encode` keeps the GIL, for half a second at 256 KiB; `encode_batch` releases it.
-        (encoding,) = self._tokenizer.encode_batch([text], add_special_tokens=add_special_tokens)
-        return encoding
+    def places(self, text: str) -> Places:
+        """Where the text's tokens lie in it, special ones left out, nothing cut off. Raises: TypeError, as `encode`."""
+        return self._tokenizer.places(text)
 
     @property
     def special_tokens(self) -> int:
         """Number of special tokens around one text."""
-        return self._tokenizer.num_special_tokens_to_add(is_pair=False)
+        return self._tokenizer.special_tokens
 
     def encode(self, text: str, prefix_characters: int = 0, most_tokens: int | None = None) -> Encoded:
         """Hidden states of the text, cut to the model's window.
@@ -90,12 +79,10 @@ class Encoder:
         Raises:
             TypeError: The text holds a lone surrogate, which is no Unicode text.
         """
-        encoding = self._tokens_of(text)
-        special = np.asarray(encoding.special_tokens_mask, dtype=np.bool_)
+        tokens = self._tokenizer.encode(text)
         window = self._model.max_tokens
-        kept = kept_tokens(special, window if most_tokens is None else min(most_tokens, window))
-        ids = np.asarray(encoding.ids, dtype=np.int64)[kept]
-        outputs = self._session.run(self._outputs, self._feed(ids))
+        kept = kept_tokens(tokens.is_special, window if most_tokens is None else min(most_tokens, window))
+        outputs = self._session.run(self._outputs, self._feed(tokens.ids[kept]))
         if not self._model.hidden_output:
             pooled = np.asarray(outputs[0][0], dtype=np.float32)
             return Encoded(pooled=pooled, hidden=np.empty((0, len(pooled)), np.float32))
@@ -107,8 +94,7 @@ class Encoder:
                 pooled = hidden.mean(axis=0)
             case Pooling.GRAPH:
                 pooled = np.asarray(outputs[0][0], dtype=np.float32)
-        starts = np.asarray([start for start, _ in encoding.offsets], dtype=np.int64)
-        own = ~special & (starts >= prefix_characters)
+        own = ~tokens.is_special & (tokens.starts >= prefix_characters)
         return Encoded(pooled=pooled, hidden=hidden[own[kept]])
 
     def _feed(self, ids: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
@@ -124,23 +110,6 @@ def kept_tokens(special: NDArray[np.bool_], max_tokens: int) -> NDArray[np.intp]
         return np.arange(count)
     closing = int(np.argmin(special[::-1])) if not special.all() else 0
     return np.concatenate([np.arange(max_tokens - closing), np.arange(count - closing, count)])
-
-
-def open_tokenizer(name: str, path: Path) -> Tokenizer:
-    """The tokenizer in the file, which cuts and pads nothing and takes every text as data.
-
-    Raises: ModelGraphUnsupported: It is no tokenizer file.
-    """
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # The library raises bare Exception.
-        raise ModelGraphUnsupported(f"model {name}: {path} is no tokenizer file: {error}") from error
-    # Files carry settings of their own: all-MiniLM's cuts and pads to 128.
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    # A stored text that says "[SEP]" is data, not a separator.
-    tokenizer.encode_special_tokens = True
-    return tokenizer
 
 
 def open_session(path: Path) -> onnxruntime.InferenceSession:
@@ -173,20 +142,6 @@ def check_graph(name: str, session: onnxruntime.InferenceSession, wanted: Sequen
             f"model {name}: the graph has inputs {sorted(inputs)} and outputs {sorted(outputs)}; "
             f"needed are input_ids and the outputs {list(wanted)}"
         )
-
-
-def places(encoding: Encoding) -> tuple[list[tuple[int, int]], list[int | None]]:
-    """Start and end of each token in characters, and the number of its word; leaves the encoding cut off.
-
-    In parts, as one list for a text of 256 KiB would hold the interpreter for 90 ms.
-    """
-    encoding.truncate(_TOKENS_AT_ONCE)
-    offsets: list[tuple[int, int]] = []
-    words: list[int | None] = []
-    for part in (encoding, *encoding.overflowing):
-        offsets += part.offsets
-        words += part.word_ids
-    return offsets, words
 
 
 def piece_spans(

@@ -140,7 +140,7 @@ def _stage(model: PublishedModel, source: Source, staged: Path, progress: Progre
     if isinstance(model, ModelDescription) and model.conversion is not None:
         progress(f"{model.name}: converting")
         convert(model, model.conversion, staged)
-        for read in (model.conversion.config, model.conversion.weights):
+        for read in model.conversion.checkpoint:
             (staged / read.name).unlink()
         write_record(model, staged)
     verify(model, staged)

@@ -9,7 +9,7 @@ import numpy as np
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis
 from hummock.models.description import ModelDescription
-from hummock.models.encoder import Encoder, piece_spans, places
+from hummock.models.encoder import Encoder, piece_spans
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.fusion import Say, served
@@ -40,7 +40,7 @@ class SingleModel:
         self._encoder = Encoder(model, directory, graph.path)
         self._basis = basis
         self._space = embedding_space(model, basis)
-        self._prefix_tokens = len(self._encoder.tokenise(model.document_prefix))
+        self._prefix_tokens = len(self._encoder.places(model.document_prefix)[0])
         encoded = self._encoder.encode("warm-up")
         for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
             if shape != (model.dim,):
@@ -72,7 +72,7 @@ class SingleModel:
         """Chunk texts of a memory; see `TextModel`."""
         window = self._model.max_tokens - self._encoder.special_tokens - self._prefix_tokens
         header, header_tokens = self._short_header(header, window // 4)
-        offsets, words = places(self._encoder.tokenise(body))
+        offsets, words = self._encoder.places(body)
         spans = piece_spans(offsets, words, len(body), window - header_tokens)
         beginning = f"{header}\n" if header else ""
         return [beginning + body[start:end] for start, end in spans]
@@ -81,7 +81,7 @@ class SingleModel:
         """Do nothing: all of it runs on its callers' threads."""
 
     def _short_header(self, header: str, most_tokens: int) -> tuple[str, int]:
-        offsets = self._encoder.tokenise(header).offsets
+        offsets, _ = self._encoder.places(header)
         if len(offsets) <= most_tokens:
             return header, len(offsets)
         return header[: offsets[most_tokens - 1][1]], most_tokens

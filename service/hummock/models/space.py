@@ -8,14 +8,7 @@ from collections.abc import Sequence
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.models.basis import TOKEN_DIM, TOKEN_MARK, TokenBasis, bases_of
-from hummock.models.description import (
-    GRAPH_FILE,
-    TOKENIZER_FILE,
-    EmbeddingModel,
-    ModelDescription,
-    PairDescription,
-    TrioDescription,
-)
+from hummock.models.description import GRAPH_FILE, EmbeddingModel, ModelDescription, PairDescription, TrioDescription
 from hummock.text.template import TEMPLATE_VERSION
 
 TEXT_TEMPLATE = f"header-newline-body.v1 memory.v{TEMPLATE_VERSION}"
@@ -38,13 +31,11 @@ def ingredients(model: ModelDescription, basis: TokenBasis) -> dict[str, str | i
     A converted file counts as its source, and by the recipe, whose version is 0 for a graph used as published.
     """
     conversion = model.conversion
-    weights, tokenizer = model.file(GRAPH_FILE), model.file(TOKENIZER_FILE)
-    if conversion is not None:
-        weights, tokenizer = conversion.weights, tokenizer if tokenizer.sha256 else conversion.config
+    weights = model.file(GRAPH_FILE) if conversion is None else conversion.weights
     found: dict[str, str | int | bool] = {
         "weights_sha256": str(weights.sha256),
         "recipe_version": conversion.recipe_version if conversion is not None else 0,
-        "tokenizer_sha256": str(tokenizer.sha256),
+        "tokenizer_sha256": str(model.file(model.tokenizer_file).sha256),
         "lowercase": model.lowercase,
         "pooling": model.pooling.value,
         "query_prefix": model.query_prefix,

@@ -1,4 +1,4 @@
-"""Converts Google's Universal Sentence Encoder multilingual v3 into an ONNX graph and a tokenizer, without TensorFlow.
+"""Converts Google's Universal Sentence Encoder multilingual v3 into an ONNX graph, without TensorFlow.
 
 The model (Yang et al. 2019, "Multilingual Universal Sentence Encoder for Semantic Retrieval", the CNN form) has a table
 of 128,010 pieces x 512 in 17 parts, stored as bytes with a scale and an offset each; three branches of convolutions
@@ -8,8 +8,6 @@ over 2, 3 and 5 pieces; a sum over all pieces; and five dense layers. The graph 
 
 from __future__ import annotations
 
-import base64
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -27,22 +25,11 @@ _BRANCH = 256  # Components of a branch.
 _WINDOWS = ((2, 0), (3, 1), (5, 2))  # Pieces of a branch's window, and how many of them come before its own.
 _TO_THE_END = int(np.iinfo(np.int64).max)
 
-_PIECE, _NORMALIZER = 1, 3  # Fields of a SentencePiece model.
-_TEXT, _SCORE, _CHARACTER_MAP = 1, 2, 2  # Fields of a piece, and of the normalizer.
-_SPECIAL = 3  # Pieces 0 to 2: unknown, beginning, end.
-
 Weights = Mapping[str, NDArray[Any]]
 
 
-def convert_use(pieces: Path, weights: Path, tokenizer: Path) -> onnx.ModelProto:
-    """Write the tokenizer of a SentencePiece model, and return the graph of the weights, in float32.
-
-    Args:
-        pieces: The SentencePiece model (`sp.model`).
-        weights: The arrays (`weights.npz`).
-        tokenizer: Where to write the tokenizer in the form of the package `tokenizers`.
-    """
-    tokenizer.write_text(json.dumps(_tokenizer(pieces.read_bytes()), ensure_ascii=False), encoding="utf-8")
+def convert_use(weights: Path) -> onnx.ModelProto:
+    """Return the graph of the arrays in this file (`weights.npz`), in float32."""
     with np.load(weights, allow_pickle=False) as arrays:
         return _graph(dict(arrays))
 
@@ -140,67 +127,3 @@ def _summed(add: _Builder, weights: Weights, normed: str, ids: str) -> str:
 
 def _ints(*values: int) -> NDArray[np.int64]:
     return np.array(values, np.int64)
-
-
-def _tokenizer(model: bytes) -> dict[str, object]:
-    """A SentencePiece unigram model in the form of the package `tokenizers`."""
-    top = list(_fields(model))
-    pieces = [dict(_fields(value)) for number, value in top if number == _PIECE]
-    scores = [float(np.frombuffer(each.get(_SCORE, bytes(4)), "<f4")[0]) for each in pieces]
-    names = [each[_TEXT].decode() for each in pieces]
-    normalizer = dict(_fields(next(value for number, value in top if number == _NORMALIZER)))
-    space = {"replacement": "▁", "prepend_scheme": "always", "split": False}
-    flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-    around = [{"SpecialToken": {"id": names[at], "type_id": 0}} for at in (1, 2)]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [{"id": at, "content": names[at], **flags} for at in range(_SPECIAL)],
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(normalizer[_CHARACTER_MAP]).decode()},
-                {"type": "Strip", "strip_left": True, "strip_right": True},
-                {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-            ],
-        },
-        "pre_tokenizer": {"type": "Metaspace", **space},
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [around[0], {"Sequence": {"id": "A", "type_id": 0}}, around[1]],
-            "pair": [],
-            "special_tokens": {names[at]: {"id": names[at], "ids": [at], "tokens": [names[at]]} for at in (1, 2)},
-        },
-        "decoder": {"type": "Metaspace", **space},
-        "model": {
-            "type": "Unigram",
-            "unk_id": 0,
-            "vocab": list(zip(names, scores, strict=True)),
-            "byte_fallback": False,
-        },
-    }
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Number and bytes of each field of a protobuf message but for its whole numbers."""
-    at = 0
-
-    def whole_number() -> int:
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = message[at]
-            value |= (byte & 0x7F) << shift
-            at, shift = at + 1, shift + 7
-            if byte < 0x80:
-                return value
-
-    while at < len(message):
-        number, form = divmod(whole_number(), 8)
-        if form == 0:
-            whole_number()
-            continue
-        length = {1: 8, 5: 4}.get(form) or whole_number()
-        yield number, message[at : at + length]
-        at += length
