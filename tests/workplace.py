@@ -18,7 +18,6 @@ from hummock.memories.backfill import Backfill
 from hummock.memories.garden import Garden
 from hummock.memories.learn import Learn
 from hummock.memories.preparation import Preparation
-from hummock.ports.models import QueryGloss
 from hummock.store import WritableStore
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
@@ -40,11 +39,11 @@ class WordEmbedder:
         """The tests' space."""
         return SPACE
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         """A query is a text."""
         return _embedding(text)
 
-    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
+    def is_known(self, text: str, gloss: str | None = None) -> bool:
         """Always False: nothing is cached."""
         return False
 

@@ -17,7 +17,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import Unavailable
 from hummock.models import OnnxEmbedder
 from hummock.models.embedder import QUERIES_KEPT, TextLanes
-from hummock.ports.models import EmbeddingLate, QueryGloss
+from hummock.ports.models import EmbeddingLate
 from tests.fakes import FakeClock
 from tests.strategies import SPACE
 
@@ -50,7 +50,7 @@ class HeldModel:
             self._at_once -= 1
         return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         return self.embed_chunk(text, None)
 
     def split(self, header: str, body: str) -> list[str]:
@@ -200,7 +200,7 @@ class TickingModel(HeldModel):
         super().__init__()
         self._clock = clock
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         self.ran.append(text)
         self._clock.move(len(text))
         return Embedding(vector=np.ones(SPACE.dim, np.float32), tokens=SPACE.no_tokens())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +15,10 @@ from hummock.core.embedding import Calibration, Embedding
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import TOKEN_MARK, bases_of, load_basis
 from hummock.models.cores import Cores
-from hummock.models.errors import ModelGraphUnsupported
-from hummock.models.pair import BRIDGES_SHA256, MAPPED, PairModel, load_bridge_map, weights
+from hummock.models.pair import weights
 from hummock.models.single import SingleModel
 from hummock.models.space import space_of
-from hummock.ports.models import Embedder, QueryGloss
+from hummock.ports.models import Embedder
 from hummock.text.normalise import is_han, known_share, words_by_script
 from tests.models.embedding import embedded, same_bytes
 
@@ -254,14 +252,14 @@ def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: Pair
     assert max(pair.calibration.unrelated_latin, pair.calibration.unrelated_han) < pair.calibration.near_twin_bar < 1
 
 
-GLOSS = QueryGloss("compute interest", 0.5)
+GLOSS = "compute interest"
 
 
 def test_a_bridge_asks_the_second_model_alone_for_what_the_gloss_says(both: OnnxEmbedder, parts: Parts) -> None:
     bridge = both.embed_query("利息怎么计算", None, GLOSS).bridge
     assert bridge is not None
     assert not bridge.vector[:64].any()
-    read = parts[1].embed_query(GLOSS.text)
+    read = parts[1].embed_query(GLOSS)
     np.testing.assert_array_equal(bridge.tokens, read.tokens)
     for text in ("the interest is computed", "def interest(): ...", "港口"):
         cosine = float(read.vector @ parts[1].embed_document(text).vector)
@@ -278,34 +276,9 @@ def test_without_a_gloss_there_is_no_bridge_and_with_one_the_first_model_is_aske
 def test_the_same_query_with_another_gloss_is_another_one(both: OnnxEmbedder) -> None:
     first, again = (both.embed_query("利息怎么计算", None, GLOSS) for _ in range(2))
     assert first is again
-    other = both.embed_query("利息怎么计算", None, QueryGloss("interest", 0.5)).bridge
+    other = both.embed_query("利息怎么计算", None, "interest").bridge
     assert other is not None
     assert first.bridge is not None
     assert not np.array_equal(first.bridge.vector, other.vector)
     assert both.is_known("利息怎么计算", GLOSS)
-    assert not both.is_known("利息怎么计算", QueryGloss("interest", 0.25))
-
-
-def test_a_map_joins_what_the_first_model_makes_of_the_query(pair: PairDescription, parts: Parts) -> None:
-    weights = np.random.default_rng(3).standard_normal((65, 64)).astype(np.float32)
-    with_map = PairModel(pair, *parts, slots=1, bridge_map=weights)
-    bridge = with_map.embed_query("利息怎么计算", GLOSS).bridge
-    with_map.close()
-    assert bridge is not None
-    mapped = parts[0].embed_query("利息怎么计算").vector @ weights[:-1] + weights[-1]
-    mixed = 0.5 * parts[1].embed_query(GLOSS.text).vector + MAPPED * mapped / np.linalg.norm(mapped)
-    np.testing.assert_allclose(bridge.vector[64:], np.sqrt(2) * mixed / np.linalg.norm(mixed), atol=1e-5)
-
-
-def test_the_packages_maps_fit_their_pairs_and_are_those_that_were_made() -> None:
-    maps = {name: load_bridge_map(each) for name, each in PAIRS.items() if each.bridge}
-    assert {name: None if each is None else each.shape for name, each in maps.items()} == {
-        "bge-small-zh-v1.5+all-MiniLM-L6-v2": (513, 384)
-    }
-
-
-def test_a_map_of_another_content_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    pair = PAIRS["bge-small-zh-v1.5+all-MiniLM-L6-v2"]
-    monkeypatch.setitem(BRIDGES_SHA256, pair.bridge, "0" * 64)
-    with pytest.raises(ModelGraphUnsupported, match=re.escape(pair.bridge)):
-        load_bridge_map(pair)
+    assert not both.is_known("利息怎么计算", "interests")

@@ -16,7 +16,6 @@ from hummock.models import ModelDescription, OnnxEmbedder, TrioDescription, open
 from hummock.models.basis import TOKEN_MARK, bases_of
 from hummock.models.single import SingleModel
 from hummock.models.trio import GLOSS, OWN_HAN, OWN_LATIN
-from hummock.ports.models import QueryGloss
 from tests.models.embedding import embedded
 
 Parts = tuple[SingleModel, SingleModel, SingleModel]
@@ -109,7 +108,7 @@ def test_texts_of_the_other_language_are_asked_for_by_the_common_model(
 
 
 def test_a_gloss_asks_the_model_of_its_language_for_code(three: OnnxEmbedder, parts: Parts) -> None:
-    bridge = three.embed_query(CHINESE, gloss=QueryGloss(ENGLISH, 0.7)).bridge
+    bridge = three.embed_query(CHINESE, gloss=ENGLISH).bridge
     assert bridge is not None
     read, common = parts[1].embed_query(ENGLISH), parts[2].embed_query(CHINESE)
     stored = np.sqrt(2) * embedded(three, ["a method"])[0].vector

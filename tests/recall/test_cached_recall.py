@@ -31,7 +31,6 @@ from hummock.core.recall import (
     RecallQuery,
     TimeInterval,
 )
-from hummock.ports.models import QueryGloss
 from hummock.ports.store import Snapshot
 from hummock.recall.cache import DECAY_TOLERANCE, TTL_S, CachedRecall, size_of
 from hummock.recall.pipeline import Recall
@@ -254,7 +253,7 @@ class Failing:
 
     space = SPACE
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         raise RuntimeError(text)
 
 

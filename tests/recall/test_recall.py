@@ -16,7 +16,6 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
-from hummock.ports.models import QueryGloss
 from hummock.recall.pipeline import Recall
 from hummock.store.snapshot import Snapshot
 from hummock.store.tables.stored_projects import TableProjects
@@ -34,10 +33,10 @@ class Broken:
     def __init__(self, space: EmbeddingSpace) -> None:
         self.space = space
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         raise RuntimeError(text)
 
-    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
+    def is_known(self, text: str, gloss: str | None = None) -> bool:
         return False
 
     def embed_documents(

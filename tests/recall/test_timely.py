@@ -16,7 +16,7 @@ from hummock.core.candidates import FoundBy, Gathered, GroupQuery
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.core.recall import CrossEncoding, Degradation, KeywordMode, Preset, Recalled, RecallPath, RecallQuery
-from hummock.ports.models import Embedder, EmbeddingLate, Pair, QueryGloss
+from hummock.ports.models import Embedder, EmbeddingLate, Pair
 from hummock.ports.store import Neighbours, Snapshot
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
@@ -69,7 +69,7 @@ class Slow:
     def left_out(self) -> None:
         """Its costs stay what they are."""
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         if text not in self.known:
             if timeout_s is not None and self.costs.embed > timeout_s:
                 raise EmbeddingLate("the model is slow")

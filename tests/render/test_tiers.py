@@ -14,7 +14,7 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.recall import RecallPath, RecallQuery
 from hummock.core.render import SearchQuery, SearchScope
 from hummock.models import OnnxEmbedder
-from hummock.ports.models import Embedder, QueryGloss
+from hummock.ports.models import Embedder
 from hummock.ports.store import Store
 from hummock.recall.pipeline import Recall
 from hummock.recall.stage_budget import RESERVE_S
@@ -57,7 +57,7 @@ class Stuck:
     def space(self) -> EmbeddingSpace:
         return self._embedder.space
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         assert self.may_answer.wait(30)
         return self._embedder.embed_query(text)
 
@@ -103,7 +103,7 @@ class Pointing:
         self.space = desk.embedder.space
         self._vector = desk.pointing(1).values
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         return Embedding(vector=self._vector, tokens=self.space.no_tokens())
 
 

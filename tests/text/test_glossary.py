@@ -45,13 +45,6 @@ def test_the_longest_terms_count_and_compounds_fall_into_their_parts(text: str, 
     assert words(text) == expected
 
 
-def test_coverage_is_the_share_of_what_says_something() -> None:
-    whole, half = gloss(Question("缓存的测试"), SMALL), gloss(Question("缓存的潮汐"), SMALL)
-    assert whole
-    assert half
-    assert (whole.coverage, half.coverage) == (1.0, 0.5)
-
-
 def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
     found = sure(gloss(Question("失效"), SMALL))
     (concept,) = found.concepts
@@ -64,7 +57,7 @@ def test_a_term_is_looked_for_by_all_its_words_the_likeliest_first() -> None:
 def test_equal_texts_give_equal_glosses(text: str) -> None:
     found = gloss(Question(text), SMALL)
     assert found == gloss(Question(text), SMALL)
-    assert found is None or (0 < found.coverage <= 1 and found.text.split())
+    assert found is None or found.text.split()
 
 
 def test_the_packages_glossary_knows_the_words_of_software_and_business() -> None:
@@ -122,8 +115,3 @@ def test_the_pairs_of_a_long_term_share_its_weight() -> None:
 
 def test_question_words_and_terms_of_one_character_say_nothing() -> None:
     assert [inverse_gloss(Question(text), INVERSE) for text in ("where is the read", "", "缓存")] == [None] * 3
-
-
-def test_coverage_is_the_share_of_the_words_that_say_something() -> None:
-    found = sure(inverse_gloss(Question("the cache of harbours"), INVERSE))
-    assert (found.coverage, found.is_chinese) == (0.5, True)

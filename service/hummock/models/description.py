@@ -234,8 +234,6 @@ class PairDescription(JoinedDescription):
     """Weight of the first model's cosine, in [0, 1], for a query in Latin script; the second one has the rest."""
     first_weight_han: float
     """Weight of the first model's cosine for a Chinese query; a mixed one has a weight between the two."""
-    bridge: str = ""
-    """Name of the map from the first model's query vectors to the second one's (`pair.py`); empty for none."""
 
     def __post_init__(self) -> None:
         for weight in (self.first_weight_latin, self.first_weight_han):

@@ -19,10 +19,10 @@ from hummock.models.basis import bases_of, load_basis
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription, PairDescription, TrioDescription
 from hummock.models.fusion import Say
-from hummock.models.pair import PairModel, load_bridge_map
+from hummock.models.pair import PairModel
 from hummock.models.single import SingleModel
 from hummock.models.trio import TrioModel
-from hummock.ports.models import EmbeddingLate, QueryGloss
+from hummock.ports.models import EmbeddingLate
 from hummock.text.tokens import EstimatedTokens
 
 QUERIES_KEPT = 512
@@ -30,7 +30,7 @@ QUERIES_KEPT = 512
 MOST_INTERACTIVE = 8
 """Chunks of a call that somebody waits for: more are bulk."""
 
-_QueryKey = tuple[str, QueryGloss | None]
+_QueryKey = tuple[str, str | None]
 
 _LENGTHS = (16, 32, 64, 128, 256, 512)
 """Most tokens of a query in each bucket; longer ones count as the last. The count is estimated, since running the
@@ -54,7 +54,7 @@ class TextModel(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of all vectors that it gives."""
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         """Embed a query with its prefix, cut to the window; a model that reads glosses embeds one as its bridge."""
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
@@ -97,7 +97,7 @@ def open_embedder(
     opened: TextModel
     match model:
         case PairDescription():
-            opened = PairModel(model, parts[0], parts[1], cores, load_bridge_map(model))
+            opened = PairModel(model, parts[0], parts[1], cores)
         case TrioDescription():
             opened = TrioModel(model, parts[0], parts[1], parts[2], cores)
         case _:
@@ -142,7 +142,7 @@ class OnnxEmbedder:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         """Embed a query; recent ones are cached.
 
         The caller's thread runs the model, since handing a query over costs as much as a short inference; if that might
@@ -172,7 +172,7 @@ class OnnxEmbedder:
         finally:
             self._leave(key, query)
 
-    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
+    def is_known(self, text: str, gloss: str | None = None) -> bool:
         """Whether a query's vector is cached."""
         query = self._queries.get((text, gloss))
         return query is not None and query.future.done()
@@ -244,7 +244,7 @@ class OnnxEmbedder:
         except BaseException as error:
             own.set_exception(error)
 
-    def _timed_query(self, text: str, gloss: QueryGloss | None) -> Embedding:
+    def _timed_query(self, text: str, gloss: str | None) -> Embedding:
         start_s = self._monotonic()
         with self._lock:
             self._busy_queries += 1

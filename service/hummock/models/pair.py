@@ -13,12 +13,7 @@ one model have a product above 0, those of different models one below 0, and nev
 
 from __future__ import annotations
 
-import hashlib
-import io
-from collections.abc import Mapping
 from contextlib import nullcontext
-from importlib import resources
-from typing import Final
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
@@ -27,36 +22,9 @@ from numpy.typing import NDArray
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.cores import Cores
 from hummock.models.description import PairDescription
-from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.single import SingleModel
 from hummock.models.space import joined_space
-from hummock.ports.models import QueryGloss
 from hummock.text.normalise import is_han, known_share, words_by_script
-
-BRIDGES_SHA256: Final[Mapping[str, str]] = {
-    "bge-small-zh-v1.5+all-MiniLM-L6-v2.v1": "9ea35349371c3598548a730b0e1d56c776ab16665f53036a5894397ecacb047b"
-}
-"""Checksums of the package's files, by name."""
-
-
-def load_bridge_map(pair: PairDescription) -> NDArray[np.float32] | None:
-    """The map from the first model's query vectors to the second one's; None for a pair without one.
-
-    Its shape is (first dim + 1, second dim), the last row its bias. Raises: ModelGraphUnsupported: The file is not the
-    one that this version was made with, or for models of other dims.
-    """
-    if not pair.bridge:
-        return None
-    content = resources.files("hummock.models").joinpath("bridges", f"{pair.bridge}.npz").read_bytes()
-    digest, expected = hashlib.sha256(content).hexdigest(), BRIDGES_SHA256[pair.bridge]
-    if digest != expected:
-        raise ModelGraphUnsupported(f"the bridge {pair.bridge} has the SHA-256 {digest}, not {expected}")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        weights = arrays["weights"].astype(np.float32) * arrays["scale"].astype(np.float32)
-    if weights.shape != (pair.first.dim + 1, pair.second.dim):
-        raise ModelGraphUnsupported(f"the bridge {pair.bridge} maps {weights.shape}, which does not fit {pair.name}")
-    return np.ascontiguousarray(weights)
-
 
 _ROOT = np.float32(np.sqrt(2))
 _HAN = frozenset({"han"})
@@ -71,9 +39,6 @@ A_LITTLE = 0.05
 """Share of Chinese below which the first model does not know a text's language. A Chinese question asks that model
 alone, so it also reads code with some comments in Chinese."""
 
-MAPPED = np.float32(0.5)
-"""Share of a mapped query beside a gloss that covers all of it."""
-
 BEGINNING_TOKENS = 192
 """What a model reads of a memory whose language it does not know; with 128 fewer questions find their code."""
 
@@ -85,19 +50,11 @@ class PairModel:
     one model after the other.
     """
 
-    def __init__(
-        self,
-        pair: PairDescription,
-        first: SingleModel,
-        second: SingleModel,
-        slots: int,
-        bridge_map: NDArray[np.float32] | None = None,
-    ) -> None:
+    def __init__(self, pair: PairDescription, first: SingleModel, second: SingleModel, slots: int) -> None:
         """Join two models, the one that reads Chinese first, each with its basis of `bases_of`."""
         self._pair = pair
         self._first = first
         self._second = second
-        self._bridge_map = bridge_map
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = joined_space(pair, [first.space, second.space])
         self._cores = Cores(slots)
@@ -107,7 +64,7 @@ class PairModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         """Embed a query with both models; its vector has a length of at most √2.
 
         With a gloss the second model reads that in place of the query, and its bridge asks that model alone. A query
@@ -120,7 +77,7 @@ class PairModel:
             return self._first.embed_query(text, with_tokens=of_first)
 
         def by_second() -> Embedding:
-            said = text if gloss is None else gloss.text
+            said = text if gloss is None else gloss
             return self._second.embed_query(said, with_tokens=gloss is not None or not of_first)
 
         with self._cores.one():
@@ -133,7 +90,7 @@ class PairModel:
                 second, first = self._cores.at_once(by_second, by_first)
         whole = _joined(first, second, _ROOT * np.float32(first_weight), _ROOT * np.float32(second_weight), of_first)
         if gloss is not None:
-            return replace_struct(whole, bridge=self._bridge(first, second, gloss.coverage))
+            return replace_struct(whole, bridge=self._by_second_alone(second))
         # For other queries the first model is asked too: only its vector finds Chinese texts.
         return whole if of_first or first_weight <= 0 else replace_struct(whole, bridge=self._by_first_alone(first))
 
@@ -159,15 +116,9 @@ class PairModel:
         """End the threads of the queries' other halves."""
         self._cores.close()
 
-    def _bridge(self, first: Embedding, second: Embedding, coverage: float) -> Embedding:
-        """What asks the second model alone: the gloss by how much it covers, and what the map makes of the query."""
-        read = second.vector
-        # Which asks nothing of the first model has no vector of it.
-        if self._bridge_map is not None and first.vector.any():
-            mapped = first.vector @ self._bridge_map[:-1] + self._bridge_map[-1]
-            mixed = np.float32(coverage) * read + MAPPED * (mapped / np.linalg.norm(mapped))
-            read = mixed / np.linalg.norm(mixed)
-        return Embedding(vector=np.concatenate([np.zeros_like(first.vector), _ROOT * read]), tokens=second.tokens)
+    def _by_second_alone(self, second: Embedding) -> Embedding:
+        vector = np.concatenate([np.zeros(self._first.space.dim, np.float32), _ROOT * second.vector])
+        return Embedding(vector=vector, tokens=second.tokens)
 
     def _by_first_alone(self, first: Embedding) -> Embedding:
         vector = np.concatenate([_ROOT * first.vector, np.zeros(self._second.space.dim, np.float32)])

@@ -41,7 +41,6 @@ _ZH_MINILM = PairDescription(
     first_weight_latin=0.2,
     first_weight_han=1.0,
     calibration=Calibration(unrelated_latin=0.133, unrelated_han=0.281, near_twin_bar=0.88),
-    bridge="bge-small-zh-v1.5+all-MiniLM-L6-v2.v1",
 )
 _ZH_EN = PairDescription(
     first=REGISTRY["bge-small-zh-v1.5"],

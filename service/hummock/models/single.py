@@ -14,7 +14,6 @@ from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.fusion import Say, served
 from hummock.models.space import embedding_space
-from hummock.ports.models import QueryGloss
 
 
 class SingleModel:
@@ -51,7 +50,7 @@ class SingleModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None, *, with_tokens: bool = True) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None, *, with_tokens: bool = True) -> Embedding:
         """Embed a query; the prefix has no token vectors, and without `with_tokens` the query has none either.
 
         The gloss is not read: nothing tells which stored texts are in its language.

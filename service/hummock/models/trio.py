@@ -26,7 +26,6 @@ from hummock.models.description import TrioDescription
 from hummock.models.pair import MOSTLY, han_share
 from hummock.models.single import SingleModel
 from hummock.models.space import joined_space
-from hummock.ports.models import QueryGloss
 from hummock.text.languages import is_of_another
 
 _ROOT = np.float32(np.sqrt(2))
@@ -62,7 +61,7 @@ class TrioModel:
         """The space of all vectors that it gives."""
         return self._space
 
-    def embed_query(self, text: str, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         """Embed a query; the other language's model reads the gloss if there is one, and else nothing.
 
         A query in a third language is read by the common model alone, for texts of all languages.
@@ -80,7 +79,7 @@ class TrioModel:
             return own.embed_query(text)
 
         def by_others() -> tuple[NDArray[np.float32], Embedding | None]:
-            return self._by_common(text), None if gloss is None else other.embed_query(gloss.text)
+            return self._by_common(text), None if gloss is None else other.embed_query(gloss)
 
         with self._cores.one():
             said, (common, glossed) = self._cores.at_once(by_own, by_others)

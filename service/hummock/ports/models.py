@@ -25,14 +25,6 @@ class EmbeddingLate(Exception):
     """A query's embedding is not there in time; the message says how long it was waited for, or would have been."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryGloss:
-    """A query translated into another language, and the share of it that is translated, in [0, 1]."""
-
-    text: str
-    coverage: float
-
-
 class Embedder(Protocol):
     """Turns texts into vectors of one space. Equal texts give equal bytes. Safe to call from several threads."""
 
@@ -40,21 +32,21 @@ class Embedder(Protocol):
     def space(self) -> EmbeddingSpace:
         """The space of all its vectors."""
 
-    def embed_query(self, text: str, timeout_s: float | None = None, gloss: QueryGloss | None = None) -> Embedding:
+    def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         """Embed a query, with the model's query prefix, cut at the end to the window.
 
         Args:
             text: The query.
             timeout_s: Waits no longer than this; None means as long as it takes.
-            gloss: Its translation, for texts stored in that language; the embedding then has a bridge, unless one model
-                reads all languages.
+            gloss: Its translation word by word, for texts stored in that language; the embedding then has a bridge,
+                unless one model reads all languages.
 
         Raises:
             EmbeddingLate: It took longer, and will be cached for the next call; or it would probably take longer, and
                 was not begun.
         """
 
-    def is_known(self, text: str, gloss: QueryGloss | None = None) -> bool:
+    def is_known(self, text: str, gloss: str | None = None) -> bool:
         """Whether a query's vector is cached."""
 
     def embed_documents(

@@ -20,7 +20,6 @@ from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.core.memory import MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
-from hummock.ports.models import QueryGloss
 from hummock.ports.store import Snapshot
 from hummock.recall.plan import joins_paths, kinds_of
 from hummock.recall.query_features import MAX_TERMS, QueryFeatures, is_name
@@ -101,7 +100,7 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
         # Most projects in that language hold the first of them.
         if project.holds_any((*others, *stems)):
             return said
-    return Gloss(text="", concepts=(), coverage=0.0, version="", is_chinese=to_chinese) if space.reads_across else None
+    return Gloss(text="", concepts=(), version="", is_chinese=to_chinese) if space.reads_across else None
 
 
 def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
@@ -119,12 +118,12 @@ def _own_terms(names: GivenNames) -> OwnTerms:
     return own_terms(names.groups)
 
 
-def query_gloss(said: Gloss | None) -> QueryGloss | None:
+def query_gloss(said: Gloss | None) -> str | None:
     """The part of a translation that a model reads.
 
     None for one in Chinese, where the query itself says more to the model, and for one without words.
     """
-    return None if said is None or said.is_chinese or not said.concepts else QueryGloss(said.text, said.coverage)
+    return None if said is None or said.is_chinese or not said.concepts else said.text
 
 
 def glossed_terms(said: Gloss | None) -> tuple[GlossedTerm, ...]:

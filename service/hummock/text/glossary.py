@@ -113,14 +113,12 @@ class Gloss(Struct, frozen=True, kw_only=True):
     Attributes:
         text: The words in the order of the text, each once, including Latin words of a Chinese text.
         concepts: The terms that were found, each once.
-        coverage: Share of the text's content that the terms cover, in [0, 1].
         version: Version of the glossary.
         is_chinese: Whether these words are Chinese, else English.
     """
 
     text: str
     concepts: tuple[Concept, ...]
-    coverage: float
     version: str
     is_chinese: bool = False
 
@@ -175,25 +173,18 @@ def gloss(question: Question, known: Glossary | None = None) -> Gloss | None:
     known = known or glossary()
     said: dict[str, None] = {}
     found: dict[str, None] = {}
-    glossed = unknown = 0
     for piece in _PIECE.finditer(bounded_text(question.simplified)):
         if not piece["han"]:
             said[piece.group()] = None
             continue
         for part, is_term in _cut(piece.group(), known):
             if is_term:
-                glossed += len(part)
                 found[part] = None
                 said[known.words[part][0][0]] = None
-            else:
-                unknown += len(part)
     if not found:
         return None
     return Gloss(
-        text=" ".join(said),
-        concepts=tuple(_concept(term, known.words[term]) for term in found),
-        coverage=glossed / (glossed + unknown),
-        version=known.version,
+        text=" ".join(said), concepts=tuple(_concept(term, known.words[term]) for term in found), version=known.version
     )
 
 

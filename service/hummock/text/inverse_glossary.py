@@ -78,21 +78,19 @@ def inverse_gloss(question: Question, inverse: Inverse | None = None, version: s
     words = [word for word in _WORD.findall(bounded_text(question.nfkc)) if word.lower() not in ENGLISH_STOP_WORDS]
     stems = first_terms(words)
     found: dict[str, tuple[str, ...]] = {}
-    place = covered = 0
+    place = 0
     while place < len(words):
         length = next(
             (size for size in range(_LONGEST_PHRASE, 0, -1) if tuple(stems[place : place + size]) in known), 0
         )
         if length:
             found[" ".join(words[place : place + length])] = known[tuple(stems[place : place + length])]
-            covered += length
         place += length or 1
     if not found:
         return None
     return Gloss(
         text=" ".join(dict.fromkeys(terms[0] for terms in found.values())),
         concepts=tuple(_concept(source, terms) for source, terms in found.items()),
-        coverage=covered / len(words),
         version=version or glossary().version,
         is_chinese=True,
     )
