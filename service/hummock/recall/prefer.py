@@ -265,6 +265,10 @@ LATER_S: Final = 3600.0
 FITTING: Final = 0.4
 """Least relevance of the newer one, as a share of that of the older one."""
 
+BEARING: Final = 0.5
+"""Least relevance of the older one, as a share of the best: what has nothing to do with the question is alike by
+chance, and is not said to be replaced."""
+
 _STATES: Final = int(Trait.TELLS_CHANGE | Trait.ASKS)
 
 
@@ -320,7 +324,9 @@ def _replaced(fused: Fused, tells: NDArray[np.int64], one_thing: float) -> tuple
     likeness = np.where(may_be, vectors[tells] @ vectors.T, -1.0)
     is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, one_thing)
     replaced = is_close.argmax(axis=1)
-    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * fused.relevance[replaced])
+    of_older = fused.relevance[replaced]
+    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * of_older)
+    fits &= of_older >= BEARING * fused.relevance.max(initial=0)
     return tells[fits], replaced[fits]
 
 

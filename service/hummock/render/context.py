@@ -146,10 +146,9 @@ def _assembled(project: str, notice: str, chapters: Sequence[_Chapter]) -> str:
 
 
 def _project(info: ProjectInfo, wording: Wording) -> str:
-    """Write the facts on the project; only the heading if there are none."""
-    return _lines(
-        wording.project, _listed(wording.tech_stack, info.tech_stack), _listed(wording.project_path, (info.path,))
-    )
+    """Write the facts on the project under their heading; empty if there are none."""
+    facts = _listed(wording.tech_stack, info.tech_stack), _listed(wording.project_path, (info.path,))
+    return _lines(wording.project, *facts) if any(facts) else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
