@@ -30,4 +30,4 @@ compile image --constraint service/locks/dev.txt \
 # They need nothing of the others: each has an environment of its own.
 compile sbom service/locks/sbom.in
 compile docs service/locks/docs.in
-compile uv service/locks/uv.in
+compile installers service/locks/installers.in

@@ -329,6 +329,18 @@ def test_an_installation_that_cannot_serve_says_what_it_lacks(home: Path, monkey
     assert setup_json("--agent", "cursor", "--yes", "--target", "memory.example:7420")["notes"] == []
 
 
+def test_an_installation_in_a_cache_says_that_it_will_go(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = home / "cache/uv/archive-v0/x"
+    monkeypatch.setattr(sys, "prefix", str(environment))
+    # uv tags environments that last, too.
+    write(environment / "CACHEDIR.TAG", "")
+    assert setup_json("--agent", "cursor", "--dry-run")["notes"] == []
+    write(home / "cache/uv/CACHEDIR.TAG", "")
+    (said,) = setup_json("--agent", "cursor", "--dry-run")["notes"]
+    assert str(home / "cache/uv") in said
+    assert "uv tool install" in said
+
+
 @pytest.mark.parametrize("name", NEEDS_PROJECT)
 def test_an_agent_that_hides_its_folder_needs_a_project(home: Path, name: str) -> None:
     left_out = setup("--agent", name, "--yes")

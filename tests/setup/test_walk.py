@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -25,20 +26,44 @@ pytestmark = [pytest.mark.long, pytest.mark.timed]
 __all__ = ["clone"]
 
 _ROOT = Path(__file__).parents[2]
-_LOCK = _ROOT / "service" / "locks" / "uv.txt"
-_OWN_UV = _ROOT / ".toolchain" / "uv"
+_LOCK = _ROOT / "service" / "locks" / "installers.txt"
+_INSTALLERS = _ROOT / ".toolchain" / "installers"
 _HAS_KERNELS = sys.platform == "linux" and os.uname().machine == "x86_64"
-_NETWORK = re.compile(r"UV_|SSL_CERT_FILE|(https?|all|no)_proxy", re.IGNORECASE)
-_UNREACHABLE = re.compile(r"Failed to fetch|error sending request|dns error")
+_NETWORK = re.compile(r"UV_|PIP_|SSL_CERT_FILE|REQUESTS_CA_BUNDLE|(https?|all|no)_proxy", re.IGNORECASE)
+_UNREACHABLE = re.compile(r"Failed to fetch|error sending request|dns error|Failed to establish a new connection")
 _LIMIT_S = 600
-BUILD = "make release"
 KNOWN = "A failed delivery is retried six times, then parked in dead_letter."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Way:
+    """How a user gets the command `hummock`.
+
+    Attributes:
+        install: Commands, run in the home. In them and in `hummock`, WHEEL is the wheel's file with the extras that
+            docs/setup.md names, and PYTHON this Python.
+        hummock: The command, as the user starts it.
+        is_cached: Whether it lies in a cache, which `hummock setup` says.
+    """
+
+    install: Sequence[str]
+    hummock: str
+    is_cached: bool = False
+
+
+WAYS = {
+    "uv tool install": Way(install=["uv tool install --quiet --python PYTHON WHEEL"], hummock="hummock"),
+    "uvx": Way(install=[], hummock="uvx --quiet --python PYTHON --from WHEEL hummock", is_cached=True),
+    "pipx": Way(install=["pipx install --quiet --python PYTHON WHEEL"], hummock="hummock"),
+    "pip": Way(install=["PYTHON -m venv tools", "tools/bin/pip install --quiet WHEEL"], hummock="../tools/bin/hummock"),
+}
 
 
 class Walk:
     """A user without anything: an empty home, a repository, and an agent that was started once."""
 
-    def __init__(self, folder: Path, models: Path, tools: Path) -> None:
+    def __init__(self, folder: Path, models: Path, tools: Path, wheel: str) -> None:
+        self._wheel = wheel
         self.home = folder / "home"
         self.repository = self.home / "shop"
         (self.repository / ".git").mkdir(parents=True)
@@ -56,11 +81,13 @@ class Walk:
         yield
         self.seconds[name] = time.monotonic() - began_s
 
-    def run(self, *command: str | Path) -> str:
-        """What a command prints, run in the repository."""
+    def run(self, command: str, *arguments: str, folder: Path | None = None) -> str:
+        """What a command prints on both streams, run in the repository, or in a folder."""
+        known = {"WHEEL": self._wheel, "PYTHON": sys.executable}
+        words = [known.get(word, word) for word in command.split()]
         done = subprocess.run(
-            command,
-            cwd=self.repository,
+            [*words, *arguments],
+            cwd=folder or self.repository,
             env=self.environ,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -70,8 +97,8 @@ class Walk:
         )
         if done.returncode != 0 and _UNREACHABLE.search(done.stderr):
             pytest.skip(f"the packages of the service cannot be fetched: {done.stderr.splitlines()[-1]}")
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+        return done.stdout + done.stderr
 
     def server(self) -> StdioServerParameters:
         """The server as the agent's file names it, started where the agent starts it."""
@@ -83,20 +110,31 @@ class Walk:
 
 
 @pytest.fixture(scope="module")
-def uv() -> Path:
-    """The locked uv, in an environment of its own; skips, aloud, if it cannot be fetched."""
-    installed = _OWN_UV / _LOCK.name
+def installers() -> Path:
+    """The folder of the locked uv and pipx, in an environment of their own; skips, aloud, if they cannot be fetched."""
+    installed = _INSTALLERS / _LOCK.name
     if not installed.is_file() or installed.read_bytes() != _LOCK.read_bytes():
-        venv.create(_OWN_UV, clear=True, with_pip=False, symlinks=True)
-        python = str(_OWN_UV / "bin" / "python")
+        venv.create(_INSTALLERS, clear=True, with_pip=False, symlinks=True)
+        python = str(_INSTALLERS / "bin" / "python")
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--require-hashes"]
         done = subprocess.run(
             [*pip, "--only-binary", ":all:", "--requirement", str(_LOCK)], capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            pytest.skip(f"uv cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
+            pytest.skip(f"uv and pipx cannot be fetched: {done.stderr.strip().splitlines()[-1]}")
         installed.write_bytes(_LOCK.read_bytes())
-    return _OWN_UV / "bin" / "uv"
+    return _INSTALLERS / "bin"
+
+
+@pytest.fixture(scope="module")
+def wheel(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The wheel of a release with the extras that docs/setup.md names, as installers take it."""
+    (extras,) = re.findall(r"uv tool install '.*(\[[a-z,]+\])'", (_ROOT / "docs/setup.md").read_text(encoding="utf-8"))
+    dist = tmp_path_factory.mktemp("dist")
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        assert build(clone, dist, monkeypatch, "kernels" if _HAS_KERNELS else "python") == 0
+    (built,) = dist.glob("*.whl")
+    return f"{built}{extras}"
 
 
 @pytest.fixture
@@ -106,25 +144,19 @@ def models(tmp_path: Path) -> Path:
     return tmp_path / "models"
 
 
+@pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
 async def test_from_built_files_to_the_first_recalled_memory(
-    clone: Path,
-    uv: Path,
-    models: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    way: Way, wheel: str, installers: Path, models: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    walk = Walk(tmp_path, models, uv.parent)
-    (extras,) = re.findall(r"uv tool install '.*(\[[a-z,]+\])'", (_ROOT / "docs/setup.md").read_text(encoding="utf-8"))
-    with walk.step(BUILD):
-        assert build(clone, tmp_path / "dist", monkeypatch, "kernels" if _HAS_KERNELS else "python") == 0
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    walk = Walk(tmp_path, models, installers, wheel)
     try:
-        with walk.step("uv tool install"):
-            walk.run("uv", "tool", "install", "--quiet", "--python", sys.executable, f"{wheel}{extras}")
+        with walk.step("install"):
+            for command in way.install:
+                walk.run(command, folder=walk.home)
         with walk.step("hummock setup"):
-            said = walk.run("hummock", "setup", "--yes", "--target", f"127.0.0.1:{free_port()}")
+            said = walk.run(way.hummock, "setup", "--yes", "--target", f"127.0.0.1:{free_port()}")
             assert "Claude Code: start a new session" in said
+            assert ("lies in a cache" in said) is way.is_cached
         with walk.step("first session: start, remember"):
             async with Client(stdio_client(walk.server())) as agent:
                 assert "search" in {tool.name for tool in (await agent.list_tools()).tools}
@@ -136,13 +168,12 @@ async def test_from_built_files_to_the_first_recalled_memory(
         with walk.step("hummock recall"):
             target = next(word for word in walk.server().args if word.startswith("127.0.0.1:"))
             asked = ("recall", "--project", "shop", "--target", target, "what is parked in dead_letter?")
-            assert "dead_letter" in walk.run("hummock", *asked)
+            assert "dead_letter" in walk.run(way.hummock, *asked)
     finally:
         with suppress(AssertionError, OSError):
-            walk.run("hummock", "stop")
+            walk.run(way.hummock, "stop")
     with capsys.disabled():
         print()
         for name, seconds in walk.seconds.items():
             print(f"  {seconds:6.1f} s  {name}")
-        walked_s = sum(seconds for name, seconds in walk.seconds.items() if name != BUILD)
-        print(f"  {walked_s:6.1f} s  in all, without the build")
+        print(f"  {sum(walk.seconds.values()):6.1f} s  in all")

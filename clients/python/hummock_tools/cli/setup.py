@@ -34,6 +34,10 @@ _OVER_HTTP: Final = (
     "A service that an agent starts answers that; start one of your own with `hummock serve --http {port}`. "
     "docs/hooks.md says how to build the binary; run `hummock setup` again then"
 )
+_CACHED: Final = (
+    "this installation lies in a cache, {}, and agents will not find it once that is emptied; "
+    "install Hummock, for example with `uv tool install`, and run `hummock setup` again"
+)
 
 
 def setup(
@@ -128,9 +132,19 @@ def _notes(names: Sequence[str], start: Start, target: str) -> list[str]:
     given = {"HUMMOCK_PROJECT": start.project, "HUMMOCK_TARGET": start.target}
     if start.platform == "win32" and (wanted := [f"{name}={value}" for name, value in given.items() if value]):
         notes.append(_VARIABLES.format(" and ".join(wanted)))
+    if (cache := _cache_around(Path(sys.prefix))) is not None:
+        notes.append(_CACHED.format(cache))
     if is_local(target) and (lack := _lack_of_a_service()):
         notes.append(f"agents find a service that listens at {target}, but start none: {lack}")
     return notes
+
+
+def _cache_around(environment: Path) -> Path | None:
+    """The cache that holds an environment, as that of `uvx`; None if none does.
+
+    A cache is known by its tag. The environment's own is passed over, for uv puts one into those that last, too.
+    """
+    return next((folder for folder in environment.parents if (folder / "CACHEDIR.TAG").is_file()), None)
 
 
 def _lack_of_a_service() -> str:
