@@ -100,6 +100,48 @@ def write_cursor(path: Path, chats: dict[str, Sequence[dict[str, Any] | str]], *
     return path
 
 
+def copilot(number: int, kind: str, data: Any, **fields: Any) -> dict[str, Any]:
+    """An event of Copilot CLI."""
+    return {"type": kind, "id": f"event-{number}", "timestamp": moment(number), "data": data, **fields}
+
+
+def copilot_header() -> dict[str, Any]:
+    """The first event of a session of Copilot CLI."""
+    return copilot(0, "session.start", {"sessionId": SESSION, "context": {"cwd": FOLDER, "branch": "main"}})
+
+
+def vscode_request(number: int, asked: str, *parts: Any, **fields: Any) -> dict[str, Any]:
+    """A question in a chat of VS Code, and the parts of its answer; a text is a part of Markdown."""
+    response = [{"value": part} if isinstance(part, str) else part for part in parts]
+    message = {"text": asked, "parts": []}
+    at_ms = 1_772_323_200_000 + number * 60_000
+    return {
+        "requestId": f"request-{number}",
+        "timestamp": at_ms,
+        "message": message,
+        "response": response,
+        "modelState": {"value": 1, "completedAt": at_ms + 30_000},
+        **fields,
+    }
+
+
+def vscode_chat(*requests: Any, **fields: Any) -> dict[str, Any]:
+    """A chat of VS Code."""
+    return {"version": 3, "sessionId": SESSION, "requests": list(requests), **fields}
+
+
+def vscode_workspace(user: Path, folder: str = FOLDER) -> Path:
+    """The folder of a workspace's chats in VS Code's folder `User`, which has the database that VS Code has there."""
+    place = user / "workspaceStorage" / "0f1e" / "chatSessions"
+    place.mkdir(parents=True)
+    (place.parent / "workspace.json").write_text(json.dumps({"folder": Path(folder).as_uri()}), encoding="utf-8")
+    database = user / "globalStorage" / "state.vscdb"
+    database.parent.mkdir()
+    with closing(sqlite3.connect(database)) as opened, opened:
+        opened.execute("CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)")
+    return place
+
+
 def write_claude_mem(path: Path, *, is_old: bool = False) -> Path:
     """claude-mem's database with an observation, a summary and a prompt; an old one has other names of columns."""
     inner, outer = ("sdk_session_id", "claude_session_id") if is_old else ("memory_session_id", "content_session_id")

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_tools.importing import claude_code, claude_mem, codex, cursor, mem0
+from hummock_tools.importing import claude_code, claude_mem, codex, copilot, cursor, mem0
 from hummock_tools.importing.databases import NotRead
 from hummock_tools.importing.found import Found, LeftOut, Part, Wrong
 from hummock_tools.importing.sources import Source, check_kind, kind_of
@@ -235,6 +235,7 @@ KINDS = {
     Source.CLAUDE_CODE: lambda path: write_lines(path / "s.jsonl", claude_turn(1, "a", "b")),
     Source.CODEX: lambda path: write_lines(path / "rollout-x.jsonl", [codex_header()]),
     Source.CURSOR: lambda path: made.write_cursor(path / "state.vscdb", {}),
+    Source.COPILOT: lambda path: write_lines(path / "events.jsonl", [made.copilot_header()]),
     Source.CLAUDE_MEM: lambda path: made.write_claude_mem(path / "claude-mem.db"),
     Source.OPENMEMORY: lambda path: made.write_openmemory(path / "export.zip"),
     Source.MEM0: lambda path: write_lines(path / "m.jsonl", made.MEM0),
@@ -297,7 +298,7 @@ ANYTHING = st.recursive(
 def test_no_line_whatever_it_holds_ends_a_reader(tmp_path_factory: pytest.TempPathFactory, values: list[Any]) -> None:
     folder = tmp_path_factory.mktemp("any")
     path = write_lines(folder / "x.jsonl", [json.dumps(value) for value in values])
-    for read in (claude_code.read, codex.read):
+    for read in (claude_code.read, codex.read, copilot.read):
         for part in read(path):
             if isinstance(part, Found):
                 # What is sent is what the contract takes: text without half characters, printable ids.

@@ -74,6 +74,28 @@ def transcript(tmp_path: Path) -> Path:
     return write_lines(tmp_path / "projects" / "-home-me-work-shop" / f"{SESSION}.jsonl", lines)
 
 
+def test_chats_of_vs_code_and_sessions_of_copilot_cli_come_in_once(
+    service: Stubs, project: str, tmp_path: Path
+) -> None:
+    place = made.vscode_workspace(tmp_path / "User")
+    chat = made.vscode_chat(made.vscode_request(1, "one?", "One, as <private>my pin 1234</private> says."))
+    write_lines(place / "chat.jsonl", [{"kind": 0, "v": chat}])
+    lines = [
+        made.copilot(1, "user.message", {"content": "two?"}),
+        made.copilot(2, "assistant.message", {"content": "Two."}),
+    ]
+    write_lines(tmp_path / "session-state" / "other" / "events.jsonl", lines)
+    for path in (tmp_path / "User", tmp_path / "session-state"):
+        outcome = taken_in(service, "--from", "copilot", str(path), "--project", project)
+        assert (outcome["new"], outcome["messages"]) == (2, 2)
+    before = digest(service, project)
+    for path in (tmp_path / "User", tmp_path / "session-state"):
+        assert taken_in(service, "--from", "copilot", str(path), "--project", project)["new"] == 0
+    assert digest(service, project) == before
+    assert said(service, project) == [("one?", "2026-03-01T00:01:00Z"), ("One, as  says.", "2026-03-01T00:01:30Z")]
+    assert said(service, project, "other") == [("two?", "2026-03-01T00:01:00Z"), ("Two.", "2026-03-01T00:02:00Z")]
+
+
 def test_a_transcript_becomes_memories_and_a_session_with_their_times(
     service: Stubs, project: str, transcript: Path
 ) -> None:

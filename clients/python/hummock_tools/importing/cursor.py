@@ -10,13 +10,12 @@ import sqlite3
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_tools.importing.databases import columns, json_object, opened
 from hummock_tools.importing.fields import Fields, Value
-from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
+from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong, folder_at
 from hummock_tools.importing.own_words import answer_words, own_words
 from hummock_tools.importing.transcripts import Said, object_in, text_in, time_of, turns
 
@@ -144,9 +143,4 @@ def _folder(document: Fields) -> str:
 
 
 def _first_folder(uris: Value) -> str:
-    first = uris[0] if isinstance(uris, list) and uris else None
-    if not isinstance(first, str) or not first.startswith("file:"):
-        return ""
-    path = unquote(urlsplit(first).path)
-    # A drive stands behind the slash of its URI.
-    return path[1:] if path[2:3] == ":" else path
+    return folder_at(uris[0]) if isinstance(uris, list) and uris else ""

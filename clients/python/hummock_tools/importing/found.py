@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path, PureWindowsPath
+from urllib.parse import unquote, urlsplit
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -140,6 +141,15 @@ def cut(text: str) -> str:
     if len(data) <= LONGEST_SIDE_BYTES:
         return text
     return data[: LONGEST_SIDE_BYTES - len(_CUT.encode())].decode(errors="ignore") + _CUT
+
+
+def folder_at(uri: object) -> str:
+    """The path that a file's URI names, as editors write it; empty if it is none."""
+    if not isinstance(uri, str) or not uri.startswith("file:"):
+        return ""
+    path = unquote(urlsplit(uri).path)
+    # A drive stands behind the slash of its URI.
+    return path[1:] if path[2:3] == ":" else path
 
 
 def project_of(folder: str) -> str:

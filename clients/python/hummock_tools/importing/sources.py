@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from hummock_tools.importing import claude_code, claude_mem, codex, cursor, mem0
+from hummock_tools.importing import claude_code, claude_mem, codex, copilot, cursor, mem0
 from hummock_tools.importing.databases import NotRead, is_database, tables
 from hummock_tools.importing.found import Part, Wrong
 from hummock_tools.importing.transcripts import json_lines, transcripts
@@ -21,6 +21,7 @@ class Source(StrEnum):
     CLAUDE_CODE = "claude-code"
     CODEX = "codex"
     CURSOR = "cursor"
+    COPILOT = "copilot"
     MARKDOWN = "markdown"
     MEM0 = "mem0"
     OPENMEMORY = "openmemory"
@@ -39,6 +40,7 @@ READERS: dict[Source, Reader] = {
     Source.CLAUDE_CODE: Reader(read=claude_code.read, well_known=claude_code.well_known),
     Source.CODEX: Reader(read=codex.read, well_known=codex.well_known),
     Source.CURSOR: Reader(read=cursor.read, well_known=cursor.well_known),
+    Source.COPILOT: Reader(read=copilot.read, well_known=copilot.well_known),
     Source.MEM0: Reader(read=mem0.read),
     Source.OPENMEMORY: Reader(read=mem0.read),
     Source.CLAUDE_MEM: Reader(read=claude_mem.read, well_known=claude_mem.well_known),
@@ -77,7 +79,9 @@ def kind_of(path: Path) -> Source | None:
 
 
 def _kind_of_folder(path: Path) -> Source | None:
-    if cursor.database_of(path).is_file():
+    database = cursor.database_of(path)
+    # VS Code has a database there as well, which holds no chats.
+    if is_database(database) and cursor.TABLE in tables(database):
         return Source.CURSOR
     if (path / ".obsidian").is_dir():
         return Source.MARKDOWN
@@ -93,6 +97,8 @@ def _kind_of_lines(path: Path) -> Source | None:
         fields = line[1]
         if codex.is_line(fields):
             return Source.CODEX
+        if copilot.is_line(fields):
+            return Source.COPILOT
         if claude_code.is_line(fields):
             return Source.CLAUDE_CODE
         if isinstance(fields.get("memory"), str) or isinstance(fields.get("results"), list):
