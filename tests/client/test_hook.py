@@ -252,6 +252,22 @@ def test_an_agent_without_a_readable_transcript_is_remembered_too(
         assert _messages(stubs, "s") == [_QUESTION, _ANSWER]
 
 
+def test_what_is_private_is_neither_looked_up_nor_stored(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    with connected(service.target) as stubs:
+        _warm(agent, stubs)
+        stubs.context.Learn(context.LearnRequest(project="shop", memories=[memory_pb2.Memory(content=_ANSWER)]))
+        assert agent.ask(f"<private>{_QUESTION}</private>") == ""
+        agent.answer("It is no. 1234.")
+        agent.fire("Stop", last_assistant_message="It is no. 1234.")
+        assert "每月五日还款" in agent.ask(f"{_QUESTION} <private>My pin is 1234.</private>")
+        agent.answer("<private>No. 1234.</private> Which pin?")
+        agent.fire("Stop", last_assistant_message="<private>No. 1234.</private> Which pin?")
+        assert _messages(stubs, "s") == [_QUESTION, "Which pin?"]
+    for file in (tmp_path / "state").rglob("*"):
+        assert file.is_dir() or "1234" not in file.read_text(encoding="utf-8")
+
+
 def test_what_a_subagent_found_is_the_agents_own_word(program: Path, service: Process, tmp_path: Path) -> None:
     agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
     line = {"type": "user", "uuid": "a", "isSidechain": True, "message": {"content": "Find the repayment day."}}

@@ -20,6 +20,7 @@ from hummock_tools.hook.event import LARGEST_EVENT, BadEvent, Event
 from hummock_tools.hook.session import Session
 from hummock_tools.hook.state import Home, Record
 from hummock_tools.hook.transcript import CUT_MARK, LARGEST_TAIL, Turn, cut, read_turns, with_end
+from hummock_tools.private_text import without_private
 
 CASES = json.loads(
     (Path(__file__).parents[2] / "clients/go/cmd/hummock-hook/testdata/cases.json").read_text(encoding="utf-8")
@@ -72,6 +73,16 @@ def test_what_is_no_event_is_refused(sent: bytes) -> None:
 def test_a_reply_has_the_form_of_the_event(case: dict[str, Any]) -> None:
     given = Event(json.dumps({"hook_event_name": case["name"]}).encode())
     assert json.loads(given.reply('a "b"\n还款')) == case["want"]
+
+
+@pytest.mark.parametrize("case", named(CASES["private"]))
+def test_what_is_private_is_taken_out(case: dict[str, str]) -> None:
+    assert without_private(case["sent"]) == case["want"]
+
+
+def test_many_tags_take_no_time() -> None:
+    """A quadratic scan would not end within the run."""
+    assert without_private("a" + "<private>" * 1_000_000) == "a"
 
 
 @pytest.mark.parametrize("case", named(CASES["transcripts"]))

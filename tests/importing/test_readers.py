@@ -109,6 +109,24 @@ def test_what_nobody_said_to_claude_code_is_left_out(tmp_path: Path, case: str) 
     assert (found(parts), left_out(parts).total(), wrong(parts)) == ([], 1, [])
 
 
+def test_what_is_private_is_left_out_and_its_answer_with_it(tmp_path: Path) -> None:
+    lines = [
+        *claude_turn(1, "which day? <private>my pin is 1234</private>", "The fifth. <private>1234</private>"),
+        *claude_turn(2, "<private>is my pin 1234?</private>", "1234 it is."),
+        claude("user", 3, "thanks"),
+        queued(4, "<private>1234</private>", origin={"kind": "human"}),
+        claude("assistant", 5, [{"type": "text", "text": "<private>1234</private>"}]),
+    ]
+    parts = list(claude_code.read(write_lines(tmp_path / "x.jsonl", lines)))
+    assert said(parts) == [
+        ("user", "which day?", "user-1:user"),
+        ("assistant", "The fifth.", "user-1:agent"),
+        ("user", "thanks", "user-3:user"),
+    ]
+    assert left_out(parts)["what is private"] == 3
+    assert left_out(parts)["answers without a question"] == 1
+
+
 def test_transcripts_of_subagents_and_links_are_not_read(tmp_path: Path) -> None:
     projects = tmp_path / "projects"
     write_lines(projects / "-a" / "s.jsonl", claude_turn(1, "one?", "One."))

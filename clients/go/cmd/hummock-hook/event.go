@@ -69,7 +69,8 @@ type event struct {
 	// folder is the agent's working directory, or the root that it works in.
 	folder string
 	// turn is the agent's id of it; empty where it gives none.
-	turn   string
+	turn string
+	// prompt and answer are without what is private.
 	prompt string
 	answer string
 	// source is why a session started: startup, resume, clear or compact.
@@ -114,8 +115,8 @@ func readEvent(in io.Reader) (event, error) {
 		session:      first(sent.Session, sent.Conversation, sent.CopilotSession),
 		folder:       sent.Folder,
 		turn:         first(sent.Turn, sent.Generation),
-		prompt:       strings.TrimSpace(sent.Prompt),
-		answer:       strings.TrimSpace(first(sent.LastMessage, sent.Response, sent.Text)),
+		prompt:       withoutPrivate(sent.Prompt),
+		answer:       withoutPrivate(first(sent.LastMessage, sent.Response, sent.Text)),
 		source:       sent.Source,
 		transcript:   first(sent.Transcript, sent.CopilotPath),
 		subagent:     sent.Subagent,

@@ -20,6 +20,8 @@ type cases struct {
 		Name string
 		Want map[string]any
 	}
+	Private []struct{ Case, Sent, Want string }
+
 	Transcripts []struct {
 		Case  string
 		Lines []string

@@ -236,7 +236,7 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 // storeSubagent stores what a subagent was asked and what it found, as the agent's own words: the task is not the user's.
 func (s session) storeSubagent(ctx context.Context) (string, error) {
 	turns := readTurns(s.given.transcript, true)
-	if len(turns) == 0 || s.given.answer == "" {
+	if len(turns) == 0 || turns[0].user == "" || s.given.answer == "" {
 		return "nothing to store", nil
 	}
 	found := &hummockv1.Memory{

@@ -40,7 +40,8 @@ func hashOf(texts ...string) string {
 
 // readTurns are the turns in the end of a transcript of Claude Code or Copilot CLI, oldest first; the last may have no
 // answer yet. None where the file is missing, is no regular file, or has another format. What subagents said in between
-// is left out, unless the transcript is a subagent's own.
+// is left out, unless the transcript is a subagent's own, and so is what is private. A prompt of that alone begins a turn
+// without a prompt, so that its answer belongs to no other.
 func readTurns(path string, ofSubagent bool) []turn {
 	text := tailOf(path)
 	var turns []turn
@@ -49,10 +50,10 @@ func readTurns(path string, ofSubagent bool) []turn {
 		switch {
 		case said == "":
 		case isUser:
-			turns = append(turns, turn{id: id, user: said})
+			turns = append(turns, turn{id: id, user: withoutPrivate(said)})
 		case len(turns) > 0:
 			last := &turns[len(turns)-1]
-			last.agent = joined(last.agent, said)
+			last.agent = joined(last.agent, withoutPrivate(said))
 		}
 	}
 	return turns

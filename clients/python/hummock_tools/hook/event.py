@@ -6,6 +6,7 @@ import json
 import os
 
 from hummock_tools.hook.transcript import loaded
+from hummock_tools.private_text import without_private
 from hummock_tools.project_name import project_of
 
 LARGEST_EVENT = 16 << 20
@@ -49,8 +50,8 @@ class Event:
         session: The session's id.
         folder: The agent's working directory, or the root that it works in.
         turn: The agent's id of the turn; empty where it gives none.
-        prompt: What the user said.
-        answer: What the agent said last.
+        prompt: What the user said, without what is private.
+        answer: What the agent said last, likewise.
         source: Why a session started: startup, resume, clear or compact.
         transcript: Path of the transcript, a subagent's own for its events.
         subagent: Its id.
@@ -85,8 +86,8 @@ class Event:
         self.session = text("session_id", "conversation_id", "sessionId")
         self.folder = roots[0] if roots else text("cwd")
         self.turn = text("turn_id", "generation_id")
-        self.prompt = text("prompt").strip()
-        self.answer = text("last_assistant_message", "prompt_response", "text").strip()
+        self.prompt = without_private(text("prompt"))
+        self.answer = without_private(text("last_assistant_message", "prompt_response", "text"))
         self.source = text("source")
         transcripts = ("agent_transcript_path",) if self.kind == SUBAGENT else ("transcript_path", "transcriptPath")
         self.transcript = text(*transcripts)

@@ -187,7 +187,7 @@ class Session:
         """Stores what a subagent was asked and what it found, as the agent's own words: the task is not the user's."""
         given = self._given
         turns = read_turns(given.transcript, of_subagent=True)
-        if not turns or not given.answer:
+        if not turns or not turns[0].user or not given.answer:
             return "nothing to store"
         memory = {
             "id": "subagent:" + hash_of(given.session, given.subagent),

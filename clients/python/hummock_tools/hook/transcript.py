@@ -7,6 +7,8 @@ import json
 import os
 import stat
 
+from hummock_tools.private_text import without_private
+
 TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
 if TYPE_CHECKING:
     from typing import Any
@@ -50,7 +52,8 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
     """The turns in the end of a transcript of Claude Code or Copilot CLI, oldest first; the last may lack an answer.
 
     None where the file is missing, is no regular file, or has another format. What subagents said in between is left
-    out, unless the transcript is a subagent's own.
+    out, unless the transcript is a subagent's own, and so is what is private. A prompt of that alone begins a turn
+    without a prompt, so that its answer belongs to no other.
     """
     turns: list[Turn] = []
     for line in _tail_of(path).split(b"\n"):
@@ -64,9 +67,9 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
         else:
             id, said = _copilot_message(entry)
         if said and entry["type"] in ("user", "user.message"):
-            turns.append(Turn(id, said))
+            turns.append(Turn(id, without_private(said)))
         elif said and turns:
-            turns[-1].agent = _joined(turns[-1].agent, said)
+            turns[-1].agent = _joined(turns[-1].agent, without_private(said))
     return turns
 
 

@@ -16,6 +16,7 @@ from hummock_tools.importing.databases import columns, json_texts, opened
 from hummock_tools.importing.found import SOURCE, Found, LeftOut, Part, Wrong, hash_of, made_id, title_of
 from hummock_tools.importing.own_words import answer_words
 from hummock_tools.importing.transcripts import time_of
+from hummock_tools.private_text import without_private
 
 NAME = "claude-mem"
 TABLES = frozenset({"sdk_sessions", "observations"})
@@ -124,7 +125,7 @@ def _record(
 
 def _text(row: Mapping[str, object], name: str) -> str:
     value = row.get(name)
-    return answer_words(value) if isinstance(value, str) else ""
+    return without_private(answer_words(value)) if isinstance(value, str) else ""
 
 
 def _number(value: object) -> int | float | None:

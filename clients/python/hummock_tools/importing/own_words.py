@@ -26,11 +26,10 @@ _INJECTED: Final = (
     "project_layout",
     "additional_data",
     "attached_files",
-    # Memories: our own, and those of other memory tools. `private` marks what claude-mem is not to keep.
+    # Memories: our own, and those of other memory tools.
     "recalled_memories",
     "memory_index",
     "claude-mem-context",
-    "private",
 )
 """Tags around what a tool adds to a message. One that is not closed reaches to the end."""
 

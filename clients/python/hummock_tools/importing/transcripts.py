@@ -14,6 +14,7 @@ from hummock_tools.importing import fields as read
 from hummock_tools.importing.fields import BadRecord, Fields
 from hummock_tools.importing.found import LONGEST_SIDE_BYTES, Conversation, Found, LeftOut, Part, Turn, Wrong, sides
 from hummock_tools.importing.own_words import is_whole
+from hummock_tools.private_text import without_private
 
 _LONGEST_LINE_BYTES = 64 << 20
 """A longer line is not read: it holds pictures or output, and all of it would be in memory."""
@@ -90,23 +91,32 @@ def _json_lines(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Field
 
 
 def turns(said: Iterable[Said | LeftOut | Wrong], conversation: Callable[[], Conversation]) -> Iterator[Part]:
-    """The memories of a conversation, turn by turn; `conversation` is asked once its first turn has been read."""
+    """The memories of a conversation, turn by turn; `conversation` is asked once its first turn has been read.
+
+    What is private is left out. A question of that alone ends the turn before it, and has no answer.
+    """
     turn: Turn | None = None
     asides: list[Turn] = []
     for one in said:
         if not isinstance(one, Said):
             yield one
-        elif not is_whole(one.text):
+            continue
+        text = without_private(one.text)
+        if not is_whole(text):
             yield LeftOut(reason="texts with half a character")
-        elif one.turn and one.is_aside and turn is not None:
-            asides.append(Turn(id=one.turn, user=one.text, user_time=one.time))
+            continue
+        if not text:
+            yield LeftOut(reason="what is private")
+        asked = Turn(id=one.turn, user=text, user_time=one.time) if one.turn and text else None
+        if one.turn and one.is_aside and turn is not None:
+            asides += [asked] if asked else []
         elif one.turn:
             yield from _ended(turn, asides, conversation)
-            turn, asides = Turn(id=one.turn, user=one.text, user_time=one.time), []
+            turn, asides = asked, []
         elif turn is None:
             yield LeftOut(reason="answers without a question")
-        else:
-            turn = _answered(turn, one)
+        elif text:
+            turn = _answered(turn, text, one.time)
     yield from _ended(turn, asides, conversation)
 
 
@@ -116,12 +126,12 @@ def _ended(turn: Turn | None, asides: Iterable[Turn], conversation: Callable[[],
             yield from sides(one, conversation())
 
 
-def _answered(turn: Turn, said: Said) -> Turn:
+def _answered(turn: Turn, text: str, time: Timestamp | None) -> Turn:
     if len(turn.agent) > LONGEST_SIDE_BYTES:
         # It is cut there: what follows cannot change it.
         return turn
-    agent = f"{turn.agent}\n\n{said.text}" if turn.agent else said.text
-    first = turn.agent_time if turn.agent else said.time
+    agent = f"{turn.agent}\n\n{text}" if turn.agent else text
+    first = turn.agent_time if turn.agent else time
     return Turn(id=turn.id, user=turn.user, user_time=turn.user_time, agent=agent, agent_time=first)
 
 
