@@ -167,6 +167,8 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         stored = _messages(stubs, "first")
         assert stored == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
         memories = _memories(stubs)
+        listed = stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
+        assert {one.create_time.ToJsonString() for one in listed} == {_TIME.replace(".000", "")}
         first.fire("Stop", last_assistant_message=_ANSWER)
         first.fire("PreCompact", trigger="auto")
         assert _messages(stubs, "first") == stored

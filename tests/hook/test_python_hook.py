@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from hummock_tools.hook.calls import BadTarget, Service
 from hummock_tools.hook.event import LARGEST_EVENT, BadEvent, Event
 from hummock_tools.hook.session import Session
 from hummock_tools.hook.state import Home, Record
-from hummock_tools.hook.transcript import CUT_MARK, LARGEST_TAIL, Turn, cut, read_turns, with_end
+from hummock_tools.hook.transcript import CUT_MARK, LARGEST_TAIL, Turn, cut, past_time, read_turns, with_end
 from hummock_tools.private_text import without_private
 
 CASES = json.loads(
@@ -88,6 +89,21 @@ def test_many_tags_take_no_time() -> None:
 @pytest.mark.parametrize("case", named(CASES["transcripts"]))
 def test_turns_are_what_was_said_without_the_tools(case: dict[str, Any], tmp_path: Path) -> None:
     assert said(read_turns(written(tmp_path, case["lines"]), of_subagent=False)) == case["want"]
+
+
+@pytest.mark.parametrize("case", named(CASES["times"]))
+def test_a_turn_has_the_times_of_the_transcript(case: dict[str, Any], tmp_path: Path) -> None:
+    lines = [
+        {"type": "user", "uuid": "u", "timestamp": case["sent"], "message": {"content": "q"}},
+        {"type": "assistant", "timestamp": case["sent"], "message": {"content": "a"}},
+        {"type": "assistant", "timestamp": "2026-01-01T00:00:00Z", "message": {"content": "b"}},
+    ]
+    (turn,) = read_turns(written(tmp_path, [json.dumps(line) for line in lines]), of_subagent=False)
+    now_s = datetime(2026, 3, 2, tzinfo=UTC).timestamp()
+    wanted = datetime.fromisoformat(case["want"]) if case["want"] else None
+    for text in (turn.user_time, turn.agent_time):
+        at = past_time(text, now_s)
+        assert (datetime.fromisoformat(at) if at else None) == wanted
 
 
 @pytest.mark.parametrize("case", named(CASES["turns"]))

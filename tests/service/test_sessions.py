@@ -8,6 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2
@@ -322,6 +323,46 @@ def test_a_blank_side_is_refused(service: Stubs, project: str) -> None:
     refused = failure(learn_turn, service, project, "s", " \n", "answer")
     assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
     assert refused.message == "user.text: is blank"
+
+
+def test_a_side_that_was_said_before_has_its_time(service: Stubs, talking: str) -> None:
+    said = Timestamp(seconds=1_772_323_200)
+    sides = (
+        context.TurnSide(text="I moved to Porto yesterday", message_id="u", create_time=said),
+        context.TurnSide(text="The bridge in Porto is by Eiffel", message_id="a"),
+    )
+    reply = learn_sides(service, talking, "s", *sides)
+    user, assistant = (
+        service.memory.GetMemory(project=talking, id=each.memory_id).memory for each in (reply.user, reply.assistant)
+    )
+    assert (user.create_time, user.event_time) == (said, said)
+    assert assistant.create_time.seconds > said.seconds
+    # Messages stand in the order in which they were appended.
+    times = [message.send_time.seconds for message in recent(service, talking, "s").messages]
+    assert times == sorted(times)
+    assert times[0] > said.seconds
+    again = learn_sides(service, talking, "s", *sides)
+    assert (again.user.status, again.user.memory_id) == (context.TURN_SIDE_STATUS_UNCHANGED, user.id)
+    answered = context.LearnTurnRequest(project=talking, session_id="s", replace_answer=True)
+    answered.user.CopyFrom(sides[0])
+    answered.assistant.CopyFrom(
+        context.TurnSide(text="The river in Porto is the Douro", message_id="a", create_time=said)
+    )
+    replaced = service.context.LearnTurn(answered)
+    kept = service.memory.GetMemory(project=talking, id=replaced.assistant.memory_id).memory
+    assert (kept.content, kept.event_time) == ("The river in Porto is the Douro", said)
+
+
+@pytest.mark.parametrize("name", ["user", "assistant"])
+def test_a_side_is_not_said_in_the_future(service: Stubs, talking: str, name: str) -> None:
+    later = Timestamp(seconds=4_000_000_000)
+    sides = {each: context.TurnSide(text=f"the {each} speaks") for each in ("user", "assistant")}
+    sides[name].create_time.CopyFrom(later)
+    refused = failure(service.context.LearnTurn, project=talking, session_id="s", **sides)
+    assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
+    assert refused.message.startswith(f"{name}.create_time: is ")
+    assert "the limit is 60 s" in refused.message
+    assert memory_count(service, talking) == 0
 
 
 def test_turns_of_a_stream_keep_their_order(service: Stubs, talking: str) -> None:

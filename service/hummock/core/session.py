@@ -275,13 +275,17 @@ class HistoryQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnSide:
-    """One side of a turn; an empty `message_id` leaves it to the service."""
+    """One side of a turn; an empty `message_id` leaves it to the service.
+
+    `create_time` is when it was said, in Unix seconds; None means now.
+    """
 
     text: str
     message_id: str
     raw: str
     emotion_label: str
     speaker: str
+    create_time: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,7 @@ from hummock.core.session import (
     TurnSide,
 )
 from hummock.core.settings import ProjectSettings
+from hummock.memories.learn import require_past
 from hummock.memories.messages import change, memory_of, relearn, there
 from hummock.memories.preparation import Preparation, Prepared, screened_texts, to_hold
 from hummock.memories.quoted import Quoted
@@ -86,7 +87,7 @@ class LearnTurn:
     def __call__(self, command: LearnTurnCommand) -> LearnedTurn:
         """Store both sides or none; when this returns they are durable, recallable and in the session.
 
-        Raises: SessionNotFound, MessageNotFound, MessageIdTaken, RequestIdReused, StorageFull.
+        Raises: InvalidRequest, SessionNotFound, MessageNotFound, MessageIdTaken, RequestIdReused, StorageFull.
         """
         # A repeat is answered as the first time, though the session is gone.
         earlier = self._store.earlier(command.project, command.request_id, command.fingerprint, TurnReply)
@@ -102,6 +103,8 @@ class LearnTurn:
         # there the write itself says.
         self._store.sessions.get(command.project, command.session_id)
         now = self._clock.now()
+        require_past("user.create_time", command.user.create_time, now)
+        require_past("assistant.create_time", command.assistant.create_time, now)
         sides = self._sides(command, now)
 
         def apply(work: UnitOfWork) -> TurnReply:
@@ -211,6 +214,8 @@ def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: s
         speaker=side.speaker or speaker,
         emotion_label=side.emotion_label,
         writer=command.writer,
+        create_time=side.create_time,
+        event_time=side.create_time,
     )
 
 

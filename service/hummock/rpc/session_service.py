@@ -331,6 +331,7 @@ def _parse_side(field: str, sent: context_service_pb2.TurnSide) -> TurnSide:
         raw=sent.raw,
         emotion_label=sent.emotion_label,
         speaker=values.identifier(f"{field}.speaker", sent.speaker),
+        create_time=values.time(f"{field}.create_time", sent, "create_time"),
     )
 
 

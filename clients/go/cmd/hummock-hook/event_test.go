@@ -21,6 +21,11 @@ type cases struct {
 		Want map[string]any
 	}
 	Private []struct{ Case, Sent, Want string }
+	Times   []struct {
+		Case string
+		Sent json.RawMessage
+		Want string
+	}
 
 	Transcripts []struct {
 		Case  string

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -214,8 +215,8 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		Project:   s.project,
 		RequestId: s.requestID(each.id, each.digest()),
 		SessionId: s.given.session,
-		User:      &hummockv1.TurnSide{Text: cut(each.user, longestSide), MessageId: each.id + ":user"},
-		Assistant: &hummockv1.TurnSide{Text: cut(each.agent, longestSide), MessageId: each.id + ":agent"},
+		User:      sideOf(each.user, each.id+":user", each.userTime),
+		Assistant: sideOf(each.agent, each.id+":agent", each.agentTime),
 		Embedding: hummockv1.EmbeddingMode_EMBEDDING_MODE_DEFERRED,
 	}
 	_, err := s.memory.LearnTurn(ctx, request)
@@ -231,6 +232,11 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		_, err = s.memory.LearnTurn(ctx, request)
 	}
 	return err
+}
+
+// sideOf is one side of a turn, which may be stored long after it was said.
+func sideOf(text, id, at string) *hummockv1.TurnSide {
+	return &hummockv1.TurnSide{Text: cut(text, longestSide), MessageId: id, CreateTime: pastTime(at, time.Now())}
 }
 
 // storeSubagent stores what a subagent was asked and what it found, as the agent's own words: the task is not the user's.

@@ -9,7 +9,10 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
 const (
@@ -20,9 +23,10 @@ const (
 	cutMark     = "\n… (cut)"
 )
 
-// turn is what the user said and what the agent said to it.
+// turn is what the user said and what the agent said to it, and when, as the transcript has it: empty where it does not say.
 type turn struct {
-	id, user, agent string
+	id, user, agent     string
+	userTime, agentTime string
 }
 
 // digest tells two texts of one turn apart.
@@ -46,14 +50,17 @@ func readTurns(path string, ofSubagent bool) []turn {
 	text := tailOf(path)
 	var turns []turn
 	for line := range bytes.Lines(text) {
-		id, isUser, said := readLine(line, ofSubagent)
+		said := readLine(line, ofSubagent)
 		switch {
-		case said == "":
-		case isUser:
-			turns = append(turns, turn{id: id, user: withoutPrivate(said)})
+		case said.text == "":
+		case said.isUser:
+			turns = append(turns, turn{id: said.id, user: withoutPrivate(said.text), userTime: said.time})
 		case len(turns) > 0:
 			last := &turns[len(turns)-1]
-			last.agent = joined(last.agent, withoutPrivate(said))
+			if last.agent == "" {
+				last.agentTime = said.time
+			}
+			last.agent = joined(last.agent, withoutPrivate(said.text))
 		}
 	}
 	return turns
@@ -82,35 +89,52 @@ func tailOf(path string) []byte {
 // types are those of lines with messages, one of which stands in each; parsing the others would take most of the time.
 var types = [][]byte{[]byte(`"user"`), []byte(`"assistant"`), []byte(`"user.message"`), []byte(`"assistant.message"`)}
 
+// message is what a line of a transcript says.
+type message struct {
+	id, text, time string
+	isUser         bool
+}
+
 // readLine is what a line of a transcript says, in prose: empty for tools, their results, thoughts, and whatever the
 // agent itself puts between.
-func readLine(line []byte, ofSubagent bool) (id string, isUser bool, said string) {
+func readLine(line []byte, ofSubagent bool) message {
 	var entry struct {
 		Type             string `json:"type"`
 		ID               string `json:"uuid"`
 		IsMeta           bool   `json:"isMeta"`
 		IsSidechain      bool   `json:"isSidechain"`
 		IsCompactSummary bool   `json:"isCompactSummary"`
+		Time             any    `json:"timestamp"`
 		Message          struct {
 			Content json.RawMessage `json:"content"`
 		} `json:"message"`
 	}
 	if !slices.ContainsFunc(types, func(each []byte) bool { return bytes.Contains(line, each) }) {
-		return "", false, ""
+		return message{}
 	}
 	if json.Unmarshal(line, &entry) != nil || entry.IsMeta || entry.IsCompactSummary || entry.IsSidechain && !ofSubagent {
-		return "", false, ""
+		return message{}
 	}
+	at, _ := entry.Time.(string)
 	switch entry.Type {
 	case "user":
-		return entry.ID, true, ownWords(textOf(entry.Message.Content))
+		return message{id: entry.ID, text: ownWords(textOf(entry.Message.Content)), time: at, isUser: true}
 	case "assistant":
-		return entry.ID, false, textOf(entry.Message.Content)
+		return message{id: entry.ID, text: textOf(entry.Message.Content), time: at}
 	case "user.message", "assistant.message":
-		id, said = readCopilotLine(line)
-		return id, entry.Type == "user.message", said
+		id, text := readCopilotLine(line)
+		return message{id: id, text: text, time: at, isUser: entry.Type == "user.message"}
 	}
-	return "", false, ""
+	return message{}
+}
+
+// pastTime is a time in RFC 3339 that has come; nil where the text is none, or is ahead.
+func pastTime(text string, now time.Time) *timestamppb.Timestamp {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil || at.After(now) || at.Unix() < 0 {
+		return nil
+	}
+	return timestamppb.New(at)
 }
 
 // readCopilotLine is the id and the prose of an event of Copilot CLI: empty for subagents, skills and its own prompts to

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -35,6 +37,27 @@ func TestTurnsAreWhatWasSaidWithoutTheTools(t *testing.T) {
 	for _, each := range allCases(t).Transcripts {
 		if got := readTurns(written(t, each.Lines...), false); !isSaid(got, each.Want) {
 			t.Errorf("%s: got %+v", each.Case, got)
+		}
+	}
+}
+
+func TestATurnHasTheTimesOfTheTranscript(t *testing.T) {
+	for _, each := range allCases(t).Times {
+		lines := []string{
+			fmt.Sprintf(`{"type":"user","uuid":"u","timestamp":%s,"message":{"content":"q"}}`, each.Sent),
+			fmt.Sprintf(`{"type":"assistant","timestamp":%s,"message":{"content":"a"}}`, each.Sent),
+			`{"type":"assistant","timestamp":"2026-01-01T00:00:00Z","message":{"content":"b"}}`,
+		}
+		now := time.Date(2026, 3, 2, 0, 0, 0, 0, time.UTC)
+		got := readTurns(written(t, lines...), false)[0]
+		for _, at := range []string{got.userTime, got.agentTime} {
+			var text string
+			if found := pastTime(at, now); found != nil {
+				text = found.AsTime().Format(time.RFC3339Nano)
+			}
+			if text != each.Want {
+				t.Errorf("%s: got %q", each.Case, text)
+			}
 		}
 	}
 }

@@ -2047,7 +2047,10 @@ type TurnSide struct {
 	// A feeling, for example "joy". Optional, at most 64 characters.
 	EmotionLabel string `protobuf:"bytes,4,opt,name=emotion_label,json=emotionLabel,proto3" json:"emotion_label,omitempty"`
 	// Who said it. Optional, at most 256 characters; unset means "user" or "assistant".
-	Speaker       string `protobuf:"bytes,5,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	Speaker string `protobuf:"bytes,5,opt,name=speaker,proto3" json:"speaker,omitempty"`
+	// When it was said, for a turn that is learnt later: create_time and event_time of its memory. Not in the future. Unset
+	// means now. The message's send_time is always the time at which it is appended.
+	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2115,6 +2118,13 @@ func (x *TurnSide) GetSpeaker() string {
 		return x.Speaker
 	}
 	return ""
+}
+
+func (x *TurnSide) GetCreateTime() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreateTime
+	}
+	return nil
 }
 
 // What became of one side of a turn.
@@ -3482,14 +3492,16 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\asecrets\x18\x04 \x03(\v2\x18.hummock.v1.SecretsFoundR\asecrets\x12\x19\n" +
 	"\bheld_for\x18\x05 \x03(\tR\aheldFor\x12\x1f\n" +
 	"\vpin_ignored\x18\x06 \x01(\bR\n" +
-	"pinIgnored\"\x8e\x01\n" +
+	"pinIgnored\"\xcb\x01\n" +
 	"\bTurnSide\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x02 \x01(\tR\tmessageId\x12\x10\n" +
 	"\x03raw\x18\x03 \x01(\tR\x03raw\x12#\n" +
 	"\remotion_label\x18\x04 \x01(\tR\femotionLabel\x12\x18\n" +
-	"\aspeaker\x18\x05 \x01(\tR\aspeaker\"\xeb\x01\n" +
+	"\aspeaker\x18\x05 \x01(\tR\aspeaker\x12;\n" +
+	"\vcreate_time\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"createTime\"\xeb\x01\n" +
 	"\x0eTurnSideResult\x12\x1d\n" +
 	"\n" +
 	"message_id\x18\x01 \x01(\tR\tmessageId\x12\x1a\n" +
@@ -3792,56 +3804,57 @@ var file_hummock_v1_context_service_proto_depIdxs = []int32{
 	50, // 30: hummock.v1.RenderTurnResponse.decision:type_name -> hummock.v1.TurnDecision
 	8,  // 31: hummock.v1.LearnResult.status:type_name -> hummock.v1.LearnStatus
 	23, // 32: hummock.v1.LearnResult.secrets:type_name -> hummock.v1.SecretsFound
-	9,  // 33: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
-	23, // 34: hummock.v1.TurnSideResult.secrets:type_name -> hummock.v1.SecretsFound
-	51, // 35: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
-	10, // 36: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
-	24, // 37: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
-	25, // 38: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
-	25, // 39: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
-	10, // 40: hummock.v1.LearnTurnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
-	26, // 41: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
-	26, // 42: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
-	27, // 43: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
-	29, // 44: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
-	28, // 45: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
-	30, // 46: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
-	52, // 47: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
-	11, // 48: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
-	53, // 49: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
-	39, // 50: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
-	11, // 51: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
-	43, // 52: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
-	44, // 53: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
-	34, // 54: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
-	46, // 55: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
-	47, // 56: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
-	49, // 57: hummock.v1.SearchResponse.nothing_known:type_name -> hummock.v1.NothingKnown
-	12, // 58: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
-	36, // 59: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
-	41, // 60: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
-	16, // 61: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
-	17, // 62: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
-	27, // 63: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
-	29, // 64: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
-	31, // 65: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
-	33, // 66: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
-	37, // 67: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
-	54, // 68: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
-	55, // 69: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
-	21, // 70: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
-	22, // 71: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
-	28, // 72: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
-	30, // 73: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
-	32, // 74: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
-	35, // 75: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
-	38, // 76: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
-	56, // 77: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
-	69, // [69:78] is the sub-list for method output_type
-	60, // [60:69] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	39, // 33: hummock.v1.TurnSide.create_time:type_name -> google.protobuf.Timestamp
+	9,  // 34: hummock.v1.TurnSideResult.status:type_name -> hummock.v1.TurnSideStatus
+	23, // 35: hummock.v1.TurnSideResult.secrets:type_name -> hummock.v1.SecretsFound
+	51, // 36: hummock.v1.LearnRequest.memories:type_name -> hummock.v1.Memory
+	10, // 37: hummock.v1.LearnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	24, // 38: hummock.v1.LearnResponse.results:type_name -> hummock.v1.LearnResult
+	25, // 39: hummock.v1.LearnTurnRequest.user:type_name -> hummock.v1.TurnSide
+	25, // 40: hummock.v1.LearnTurnRequest.assistant:type_name -> hummock.v1.TurnSide
+	10, // 41: hummock.v1.LearnTurnRequest.embedding:type_name -> hummock.v1.EmbeddingMode
+	26, // 42: hummock.v1.LearnTurnResponse.user:type_name -> hummock.v1.TurnSideResult
+	26, // 43: hummock.v1.LearnTurnResponse.assistant:type_name -> hummock.v1.TurnSideResult
+	27, // 44: hummock.v1.LearnStreamRequest.learn:type_name -> hummock.v1.LearnRequest
+	29, // 45: hummock.v1.LearnStreamRequest.learn_turn:type_name -> hummock.v1.LearnTurnRequest
+	28, // 46: hummock.v1.LearnStreamResponse.learnt:type_name -> hummock.v1.LearnResponse
+	30, // 47: hummock.v1.LearnStreamResponse.learnt_turn:type_name -> hummock.v1.LearnTurnResponse
+	52, // 48: hummock.v1.LearnStreamResponse.failed:type_name -> google.rpc.Status
+	11, // 49: hummock.v1.SearchRequest.scope:type_name -> hummock.v1.SearchScope
+	53, // 50: hummock.v1.SearchRequest.filter:type_name -> hummock.v1.MemoryFilter
+	39, // 51: hummock.v1.SearchRequest.as_of:type_name -> google.protobuf.Timestamp
+	11, // 52: hummock.v1.SearchResult.scope:type_name -> hummock.v1.SearchScope
+	43, // 53: hummock.v1.SearchResult.kind:type_name -> hummock.v1.MemoryKind
+	44, // 54: hummock.v1.SearchResult.origin:type_name -> hummock.v1.Origin
+	34, // 55: hummock.v1.SearchResponse.results:type_name -> hummock.v1.SearchResult
+	46, // 56: hummock.v1.SearchResponse.receipt:type_name -> hummock.v1.Receipt
+	47, // 57: hummock.v1.SearchResponse.degraded:type_name -> hummock.v1.Degradation
+	49, // 58: hummock.v1.SearchResponse.nothing_known:type_name -> hummock.v1.NothingKnown
+	12, // 59: hummock.v1.FeedbackVerdict.judgement:type_name -> hummock.v1.Judgement
+	36, // 60: hummock.v1.FeedbackRequest.verdicts:type_name -> hummock.v1.FeedbackVerdict
+	41, // 61: hummock.v1.ContextService.Recall:input_type -> hummock.v1.RecallRequest
+	16, // 62: hummock.v1.ContextService.Render:input_type -> hummock.v1.RenderRequest
+	17, // 63: hummock.v1.ContextService.RenderTurn:input_type -> hummock.v1.RenderTurnRequest
+	27, // 64: hummock.v1.ContextService.Learn:input_type -> hummock.v1.LearnRequest
+	29, // 65: hummock.v1.ContextService.LearnTurn:input_type -> hummock.v1.LearnTurnRequest
+	31, // 66: hummock.v1.ContextService.LearnStream:input_type -> hummock.v1.LearnStreamRequest
+	33, // 67: hummock.v1.ContextService.Search:input_type -> hummock.v1.SearchRequest
+	37, // 68: hummock.v1.ContextService.Feedback:input_type -> hummock.v1.FeedbackRequest
+	54, // 69: hummock.v1.ContextService.Explain:input_type -> hummock.v1.ExplainRequest
+	55, // 70: hummock.v1.ContextService.Recall:output_type -> hummock.v1.RecallResponse
+	21, // 71: hummock.v1.ContextService.Render:output_type -> hummock.v1.RenderResponse
+	22, // 72: hummock.v1.ContextService.RenderTurn:output_type -> hummock.v1.RenderTurnResponse
+	28, // 73: hummock.v1.ContextService.Learn:output_type -> hummock.v1.LearnResponse
+	30, // 74: hummock.v1.ContextService.LearnTurn:output_type -> hummock.v1.LearnTurnResponse
+	32, // 75: hummock.v1.ContextService.LearnStream:output_type -> hummock.v1.LearnStreamResponse
+	35, // 76: hummock.v1.ContextService.Search:output_type -> hummock.v1.SearchResponse
+	38, // 77: hummock.v1.ContextService.Feedback:output_type -> hummock.v1.FeedbackResponse
+	56, // 78: hummock.v1.ContextService.Explain:output_type -> hummock.v1.ExplainResponse
+	70, // [70:79] is the sub-list for method output_type
+	61, // [61:70] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_context_service_proto_init() }

@@ -1086,6 +1086,7 @@ class TurnSide(_message.Message):
     RAW_FIELD_NUMBER: _builtins.int
     EMOTION_LABEL_FIELD_NUMBER: _builtins.int
     SPEAKER_FIELD_NUMBER: _builtins.int
+    CREATE_TIME_FIELD_NUMBER: _builtins.int
     text: _builtins.str
     """The text without tags, as it was shown. Required, at most 256 KiB, not only white space."""
     message_id: _builtins.str
@@ -1098,6 +1099,12 @@ class TurnSide(_message.Message):
     """A feeling, for example "joy". Optional, at most 64 characters."""
     speaker: _builtins.str
     """Who said it. Optional, at most 256 characters; unset means "user" or "assistant"."""
+    @_builtins.property
+    def create_time(self) -> _timestamp_pb2.Timestamp:
+        """When it was said, for a turn that is learnt later: create_time and event_time of its memory. Not in the future. Unset
+        means now. The message's send_time is always the time at which it is appended.
+        """
+
     def __init__(
         self,
         *,
@@ -1106,10 +1113,11 @@ class TurnSide(_message.Message):
         raw: _builtins.str = ...,
         emotion_label: _builtins.str = ...,
         speaker: _builtins.str = ...,
+        create_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["emotion_label", b"emotion_label", "message_id", b"message_id", "raw", b"raw", "speaker", b"speaker", "text", b"text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "emotion_label", b"emotion_label", "message_id", b"message_id", "raw", b"raw", "speaker", b"speaker", "text", b"text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from hummock_tools.hook.calls import CallFailed, Service
 from hummock_tools.hook.event import COMPACTING, PROMPTED, STARTED, SUBAGENT, Event
 from hummock_tools.hook.state import Record
-from hummock_tools.hook.transcript import LONGEST_SIDE, Turn, cut, hash_of, read_turns, with_end
+from hummock_tools.hook.transcript import LONGEST_SIDE, Turn, cut, hash_of, past_time, read_turns, with_end
 
 TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
 if TYPE_CHECKING:
@@ -158,8 +158,8 @@ class Session:
         request: dict[str, Any] = {
             "requestId": self._request_id(turn.id, turn.digest()),
             "sessionId": self._given.session,
-            "user": {"text": cut(turn.user, LONGEST_SIDE), "messageId": f"{turn.id}:user"},
-            "assistant": {"text": cut(turn.agent, LONGEST_SIDE), "messageId": f"{turn.id}:agent"},
+            "user": _side(turn.user, f"{turn.id}:user", turn.user_time),
+            "assistant": _side(turn.agent, f"{turn.id}:agent", turn.agent_time),
             "embedding": "EMBEDDING_MODE_DEFERRED",
         }
         try:
@@ -210,6 +210,13 @@ class Session:
         digest[8] = digest[8] & 0x3F | 0x80
         text = digest.hex()
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _side(text: str, message_id: str, time_text: str) -> dict[str, Any]:
+    """One side of a turn, which may be stored long after it was said."""
+    said = {"text": cut(text, LONGEST_SIDE), "messageId": message_id}
+    at = past_time(time_text, time.time())
+    return {**said, "createTime": at} if at else said
 
 
 def _rendering() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import stat
 
 from hummock_tools.private_text import without_private
@@ -23,17 +24,20 @@ _NOISE = ("<local-command-", "<bash-", "<task-notification>", "[Request interrup
 """Beginnings of messages that the user did not write: output of commands, and notices."""
 _TYPES = (b'"user"', b'"assistant"', b'"user.message"', b'"assistant.message"')
 """One of them stands in each line with a message; parsing the others would take most of the time."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)", re.ASCII)
 
 
 class Turn:
-    """What the user said and what the agent said to it."""
+    """What the user said and what the agent said to it, and when, as the transcript has it; empty if it has no time."""
 
-    __slots__ = ("agent", "id", "user")
+    __slots__ = ("agent", "agent_time", "id", "user", "user_time")
 
-    def __init__(self, id: str, user: str, agent: str = "") -> None:
+    def __init__(self, id: str, user: str, user_time: str = "") -> None:
         self.id = id
         self.user = user
-        self.agent = agent
+        self.user_time = user_time
+        self.agent = ""
+        self.agent_time = ""
 
     def digest(self) -> str:
         """Tells two texts of one turn apart."""
@@ -67,10 +71,24 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
         else:
             id, said = _copilot_message(entry)
         if said and entry["type"] in ("user", "user.message"):
-            turns.append(Turn(id, without_private(said)))
+            turns.append(Turn(id, without_private(said), _time_in(entry)))
         elif said and turns:
+            turns[-1].agent_time = turns[-1].agent_time if turns[-1].agent else _time_in(entry)
             turns[-1].agent = _joined(turns[-1].agent, without_private(said))
     return turns
+
+
+def past_time(text: str, now_s: float) -> str:
+    """A time in RFC 3339 that has come; empty where the text is none, or is ahead."""
+    from datetime import datetime  # only what is stored needs it
+
+    if not _TIME.fullmatch(text):
+        return ""
+    try:
+        at_s = datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return ""
+    return text if 0 <= at_s <= now_s else ""
 
 
 def loaded(text: bytes) -> Any:
@@ -109,6 +127,11 @@ def _tail_of(path: str) -> bytes:
             return file.read(LARGEST_TAIL)
     except (OSError, ValueError):
         return b""
+
+
+def _time_in(entry: dict[str, Any]) -> str:
+    time = entry.get("timestamp")
+    return time if isinstance(time, str) else ""
 
 
 def _claude_code_message(entry: dict[str, Any], of_subagent: bool) -> tuple[str, str]:
