@@ -47,6 +47,14 @@ SUMMED_UP = {"kind": "MEMORY_KIND_NOTE", "origin": "ORIGIN_SUMMARY", "title": "t
             },
         ),
         ("recall x", X),
+        ("recall x --path dates.py --path src/a.py", X | {"filter": {"paths": ["dates.py", "src/a.py"]}}),
+        (
+            "render x --path dates.py",
+            {"recall": X | {"filter": {"paths": ["dates.py"]}}, "form": "RENDER_FORM_CONTEXT"},
+        ),
+        ("explain x --id m1 --path a.py", {"recall": X | {"filter": {"paths": ["a.py"]}}, "memoryId": "m1"}),
+        ("search x --path a.py", {"queryText": "x", "scope": "SEARCH_SCOPE_BOTH", "filter": {"paths": ["a.py"]}}),
+        ("memories ls --path a.py", {"filter": {"paths": ["a.py"]}, "pageSize": 100}),
         ("recall x --until 2023-05-02T09:30+08:00", X | {"filter": {"eventBefore": "2023-05-02T01:30:00Z"}}),
         (
             "render x --form waterfall --budget 100 --locale zh",

@@ -551,7 +551,9 @@ class MemoryFilter(_message.Message):
 
     @_builtins.property
     def paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """Any of these paths or ends of paths ("RepaymentService.java"). Empty means no condition; at most 64."""
+        """A piece of code at any of these paths or ends of paths ("RepaymentService.java"); no other kind passes. Empty means no
+        condition; at most 64.
+        """
 
     @_builtins.property
     def speakers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:

@@ -78,6 +78,7 @@ def ls(
     kind: options.Kinds = None,
     origin: options.Origins = None,
     tag: options.Tags = None,
+    path: options.Paths = None,
     writer: options.Writers = None,
     meta: options.Meta = None,
     since: options.Since = None,
@@ -92,7 +93,7 @@ def ls(
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """List memories, oldest write first."""
-    where = options.filter_of(tag, kind, origin, session, since, until, meta, writer)
+    where = options.filter_of(tag, kind, origin, session, since, until, meta, writer, path)
     where.pinned = pinned
     request = pb.ListMemoriesRequest(
         project=project,

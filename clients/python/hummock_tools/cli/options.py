@@ -165,6 +165,10 @@ Writers = Annotated[
     list[str] | None, Option("--writer", help="Written with the access token of this name; repeatable.")
 ]
 Tags = Annotated[list[str] | None, Option("--tag", help="A tag that memories must have; repeatable.")]
+Paths = Annotated[
+    list[str] | None,
+    Option("--path", help='Only code of this file: its path or the end of one ("dates.py"); repeatable, any of them.'),
+]
 Meta = Annotated[
     list[str] | None, Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")
 ]
@@ -235,6 +239,7 @@ def filter_of(
     until: datetime | None = None,
     meta: Sequence[str] | None = None,
     writers: Sequence[str] | None = None,
+    paths: Sequence[str] | None = None,
 ) -> memory_pb2.MemoryFilter:
     """A filter: all of these tags and metadata, a time in this range, any value of each other list that is given."""
     return memory_pb2.MemoryFilter(
@@ -246,6 +251,7 @@ def filter_of(
         origins=[origin_value(origin) for origin in origins or ()],
         session_ids=sessions or (),
         writers=writers or (),
+        paths=paths or (),
     )
 
 
@@ -257,6 +263,7 @@ def recall_request(
     tags: Sequence[str] | None = None,
     since: datetime | None = None,
     until: datetime | None = None,
+    paths: Sequence[str] | None = None,
 ) -> recall_pb2.RecallRequest:
     """A recall request; options that are None are left to the preset."""
     return recall_pb2.RecallRequest(
@@ -264,6 +271,6 @@ def recall_request(
         query_text=text,
         preset=recall_pb2.Preset.Value(f"PRESET_{preset.upper()}") if preset else recall_pb2.PRESET_UNSPECIFIED,
         tuning=recall_pb2.RecallTuning(top_k=top_k),
-        filter=filter_of(tags, since=since, until=until),
+        filter=filter_of(tags, since=since, until=until, paths=paths),
         time_zone=own_zone(),
     )

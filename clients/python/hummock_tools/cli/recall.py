@@ -52,6 +52,7 @@ def recall(
     preset: options.Preset = None,
     top_k: options.TopK = None,
     tag: options.Tags = None,
+    path: options.Paths = None,
     since: options.Since = None,
     until: options.Until = None,
     include_superseded: Annotated[
@@ -62,7 +63,7 @@ def recall(
     target: options.Target = DEFAULT_TARGET,
 ) -> None:
     """Find the memories that bear on a text, and why."""
-    request = options.recall_request(project, text, preset, top_k, tag, since, until)
+    request = options.recall_request(project, text, preset, top_k, tag, since, until, path)
     request.include_superseded, request.allow_stale = include_superseded, allow_stale
     response = ask(target, lambda service: service.context.Recall, request, json=json)
     print_recall(response, project)
@@ -79,6 +80,7 @@ def render(
     preset: options.Preset = None,
     top_k: options.TopK = None,
     tag: options.Tags = None,
+    path: options.Paths = None,
     since: options.Since = None,
     until: options.Until = None,
     allow_stale: options.Stale = False,
@@ -98,7 +100,7 @@ def render(
     if memory_id:
         request.memories.ids.extend(memory_id)
     else:
-        request.recall.CopyFrom(options.recall_request(project, text, preset, top_k, tag, since, until))
+        request.recall.CopyFrom(options.recall_request(project, text, preset, top_k, tag, since, until, path))
         request.recall.allow_stale = allow_stale
     response = ask(target, lambda service: service.context.Render, request, json=json)
     if response.text:
@@ -113,6 +115,7 @@ def search(
     scope: Annotated[ScopeName, Option("--scope", help="What to look through.")] = "both",
     top_k: options.TopK = None,
     tag: options.Tags = None,
+    path: options.Paths = None,
     since: options.Since = None,
     until: options.Until = None,
     session: Annotated[
@@ -129,7 +132,7 @@ def search(
         query_text=text,
         top_k=top_k,
         scope=pb.SearchScope.Value(f"SEARCH_SCOPE_{scope.upper()}"),
-        filter=options.filter_of(tag, since=since, until=until),
+        filter=options.filter_of(tag, since=since, until=until, paths=path),
         session_id=session,
         unseen_first=unseen_first,
         allow_stale=allow_stale,
@@ -152,6 +155,7 @@ def explain(
     preset: options.Preset = None,
     top_k: options.TopK = None,
     tag: options.Tags = None,
+    path: options.Paths = None,
     since: options.Since = None,
     until: options.Until = None,
     json: options.Json = False,
@@ -159,7 +163,7 @@ def explain(
 ) -> None:
     """Say why a recall brings back a memory or loses it, and what would bring it back."""
     request = explain_pb2.ExplainRequest(
-        recall=options.recall_request(project, text, preset, top_k, tag, since, until), memory_id=memory_id
+        recall=options.recall_request(project, text, preset, top_k, tag, since, until, path), memory_id=memory_id
     )
     response = ask(target, lambda service: service.context.Explain, request, json=json)
     print_line(response.sentence)

@@ -471,7 +471,8 @@ export type MemoryFilter = Message<"hummock.v1.MemoryFilter"> & {
   sessionIds: string[];
 
   /**
-   * Any of these paths or ends of paths ("RepaymentService.java"). Empty means no condition; at most 64.
+   * A piece of code at any of these paths or ends of paths ("RepaymentService.java"); no other kind passes. Empty means no
+   * condition; at most 64.
    *
    * @generated from field: repeated string paths = 5;
    */
