@@ -116,7 +116,7 @@ export class Service implements vscode.Disposable {
   /** Says what to install where `hummock` cannot be started. */
   showMissing(command: string): void {
     const message = this.#words(
-      "`{0}` is not on the PATH. Install it with `pip install 'hummock[server,code]'`, or set hummock.command to its path.",
+      "`{0}` is not on the PATH. Install it with `pip install 'hummock[server,code,convert]'`, or set hummock.command to its path.",
       command,
     );
     void vscode.window.showErrorMessage(message);

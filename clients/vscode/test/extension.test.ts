@@ -135,7 +135,7 @@ describe("without a service", () => {
     host.settings["command"] = join(root, "nothing");
     await run("startIndex");
     const { text } = await until(() => host.messages.find(({ kind }) => kind === "error"));
-    assert.match(text, /nothing` is not on the PATH\. Install it with `pip install 'hummock\[server,code\]'`/);
+    assert.match(text, /nothing` is not on the PATH\. Install it with `pip install 'hummock\[server,code,convert\]'`/);
   });
 
   test("a target on another machine is not started here", async () => {
