@@ -37,16 +37,20 @@ mv -- * "$target"
 # A cache is its user's alone.
 chmod -R go+rX ..
 
-# The service never imports these: tests, tools that make models, a second copy of the runtime for programs in C.
+# The service never imports these: tests, tools that make models, a second copy of the runtime for programs in C, kernels
+# for graphics cards, and of RapidFuzz all but edit distances.
 cd "$packages"
 find . -type d -name tests -prune -exec rm -rf {} +
 find . -name '*.pyi' -delete
-rm -rf numpy/f2py numpy/_core/include onnxruntime/transformers onnxruntime/tools onnxruntime/quantization
-rm -f onnxruntime/capi/libonnxruntime.so*
+rm -rf numpy/f2py numpy/_core/include onnxruntime/transformers onnxruntime/tools onnxruntime/quantization numba/cuda
+rm -f onnxruntime/capi/libonnxruntime.so* numpy/_core/_simd.*.so rapidfuzz/fuzz_cpp*.so
 # Lexers of Pygments, which rich imports only to show code.
 find pygments/lexers -name '[a-z]*.py*' -delete
-strip --strip-unneeded llvmlite/binding/libllvmlite.so tokenizers/*.so
+# Not those in folders *.libs: patchelf has rewritten them, and stripped they would not load.
+find llvmlite tokenizers numba lmdb Stemmer.*.so -name '*.so' -exec strip --strip-unneeded {} +
 cd /
+rm -rf /usr/lib/python3.*/test /usr/lib/python3.*/pydoc_data /usr/lib/python3.*/turtle.py
+rm -f /usr/lib/python3.*/lib-dynload/_test*.so
 ln -s $home/bin/hummock /usr/local/bin/hummock
 
 # The user of the service, and the one folder that is his.
@@ -61,4 +65,9 @@ apt-get clean
 # What installs packages, makes users and mounts: nobody does so in a running container.
 dpkg --purge --force-depends --force-remove-essential --force-remove-protected \
     apt libapt-pkg7.0 sqv openssl perl-base debconf passwd login login.defs mount util-linux tzdata > /dev/null
-rm -rf /usr/lib/*/gconv /var/lib/apt /var/cache/* /var/log/* /usr/share/doc/* /usr/share/man/* /usr/share/locale/* /tmp/*
+rm -rf /usr/lib/*/gconv /var/lib/apt /var/cache/* /var/log/* /tmp/*
+rm -rf /usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/*
+
+echo "image without models, in MB: all, and the packages of Python that take the most"
+du --one-file-system --summarize --block-size=1M /
+du --summarize --block-size=1M "$packages"/* | sort --reverse --numeric-sort | head -n 12

@@ -137,6 +137,7 @@ def build_root(dockerfile: Dockerfile, folder: Path) -> Path:
         timeout=_LIMIT_S,
     )
     assert done.returncode == 0, done.stdout
+    print(done.stdout[done.stdout.index("image without models") :])
     return root
 
 
