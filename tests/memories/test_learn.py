@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hummock.core.candidates import GroupQuery
 from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, RequestIdReused
+from hummock.core.facets import passes
 from hummock.core.memory import (
     CodeFragment,
     DomainKnowledge,
@@ -220,6 +221,35 @@ def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, ask
     work.teach(Draft(id="a", kind=MemoryKind.NOTE, index=index, payload=Payload(content="one")), note("two"))
     assert found_ids(work, Filter(tags=(asked,))) == ["a"]
     assert found_ids(work, Filter(tags=(asked, "other"))) == []
+
+
+@pytest.mark.parametrize(
+    ("folders", "expected"),
+    [
+        (["src/"], ["src/a.py", "src/pay/b.py", "src/pay/deep/c.py"]),
+        (["/src/pay/"], ["src/pay/b.py", "src/pay/deep/c.py"]),
+        (["pay/"], ["src/pay/b.py", "src/pay/deep/c.py", "lib/pay/d.py"]),
+        (["deep/", "a.py"], ["src/a.py", "src/pay/deep/c.py"]),
+        (["ay/"], []),
+        (["b.py/"], []),
+        (["/"], []),
+        (["no/"], []),
+    ],
+)
+def test_a_folder_is_all_code_below_it(work: Workplace, folders: list[str], expected: list[str]) -> None:
+    paths = ["src/a.py", "src/pay/b.py", "src/pay/deep/c.py", "lib/pay/d.py", "payer/e.py"]
+    payloads = [Payload(content=f"return {path!r}", detail=CodeFragment(path=path)) for path in paths]
+    work.teach(
+        *(
+            Draft(id=path, kind=MemoryKind.CODE_FRAGMENT, payload=each)
+            for path, each in zip(paths, payloads, strict=True)
+        )
+    )
+    work.teach(Draft(id="n", kind=MemoryKind.NOTE, payload=Payload(content="src/a.py is slow")))
+    where = Filter(paths=tuple(folders))
+    assert found_ids(work, where) == expected
+    full = work.garden.get("p", paths, 0, full=True)
+    assert [memory.id for memory in full if memory is not None and passes(memory, where)] == expected
 
 
 def test_a_path_is_the_same_composed_or_not(work: Workplace) -> None:

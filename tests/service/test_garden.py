@@ -233,3 +233,21 @@ def test_what_is_above_a_limit_is_named(service: Stubs, project: str, metadata: 
 def test_a_mask_of_it_is_checked_alone(service: Stubs, lamps: str) -> None:
     refused = failure(edit, service, lamps, pb.Memory(id="one", metadata={"n": "v" * 513}), "metadata")
     assert list(refused.violations) == ["memory.metadata[n]"]
+
+
+def test_code_is_recalled_and_listed_by_the_folder_that_it_lies_in(service: Stubs, project: str) -> None:
+    paths = ("src/pay/repay.py", "src/pay/deep/late.py", "src/repay.py")
+    pieces = [fragment(path, "repay", f"def repay(): ...  # in {path}", id=path) for path in paths]
+    learn(service, project, *pieces, note("repay is documented in src/pay/repay.py"))
+    for folders, expected in (
+        (["src/pay/"], set(paths[:2])),
+        (["deep/", "src/repay.py"], set(paths[1:])),
+        (["no/"], set()),
+    ):
+        where = pb.MemoryFilter(paths=folders)
+        assert set(memory_ids(service, project, filter=where)) == expected
+        answer = ask(service, project, "how does repay work?", filter=where)
+        assert {hit.memory.id for hit in (*answer.hits, *answer.code_fragments)} == expected
+    # A file that comes later is below it too.
+    learn(service, project, fragment("src/pay/new.py", "pay", "def pay(): ...", id="new"))
+    assert "new" in memory_ids(service, project, filter=pb.MemoryFilter(paths=["src/pay/"]))

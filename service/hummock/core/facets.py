@@ -41,6 +41,19 @@ def path(name: str) -> str:
     return _facet("p", unicodedata.normalize("NFC", name).strip("/"))
 
 
+def is_folder(name: str) -> bool:
+    """Whether a path of a filter is a folder, which stands for all below it."""
+    return name.endswith("/")
+
+
+def below(folder: str) -> str:
+    """What the facets of all paths below a folder, or below the end of one, begin with.
+
+    Not of those that from the folder on are longer than 120 bytes, whose facets are hashes.
+    """
+    return path(folder) + "/"
+
+
 def domain(name: str) -> str:
     """The facet of a domain's name or alias, which the caller has normalised as prose."""
     return _facet("d", name)
@@ -132,4 +145,6 @@ def _is_at(memory: Memory, paths: tuple[str, ...]) -> bool:
     if not isinstance(detail, CodeFragment):
         return False
     ends = set(map(path, path_ends(detail.path)))
-    return any(facet in ends for facet in map(path, paths))
+    return any(
+        any(end.startswith(below(name)) for end in ends) if is_folder(name) else path(name) in ends for name in paths
+    )

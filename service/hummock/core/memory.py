@@ -227,9 +227,9 @@ class Filter(Struct, frozen=True, kw_only=True):
     """Condition on memories; conditions of different fields must all hold, empty means no condition.
 
     `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` require any of their values, `tags` and
-    `metadata` all. A path matches in full or as a suffix ("RepaymentService.java"). Times are Unix seconds,
-    `created_before` and `event_before` exclusive; event times are those of `told_time`, and a memory without one passes
-    neither. `pinned` lets only pinned ones pass.
+    `metadata` all. A path matches in full or as a suffix ("RepaymentService.java"); one that ends with "/" is a folder,
+    and matches all below it. Times are Unix seconds, `created_before` and `event_before` exclusive; event times are
+    those of `told_time`, and a memory without one passes neither. `pinned` lets only pinned ones pass.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()

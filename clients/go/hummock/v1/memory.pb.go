@@ -877,8 +877,9 @@ type MemoryFilter struct {
 	Tags []string `protobuf:"bytes,3,rep,name=tags,proto3" json:"tags,omitempty"`
 	// Any of these sessions. Empty means no condition; at most 64.
 	SessionIds []string `protobuf:"bytes,4,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
-	// A piece of code at any of these paths or ends of paths ("RepaymentService.java"); no other kind passes. Empty means no
-	// condition; at most 64.
+	// A piece of code at any of these paths or ends of paths ("RepaymentService.java"), or in any of these folders, which end
+	// with "/" ("src/billing/", "billing/"); no other kind passes. Of a folder only what is within 120 bytes of path from it
+	// on. Empty means no condition; at most 64.
 	Paths []string `protobuf:"bytes,5,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Any of these speakers. Empty means no condition; at most 64.
 	Speakers []string `protobuf:"bytes,6,rep,name=speakers,proto3" json:"speakers,omitempty"`

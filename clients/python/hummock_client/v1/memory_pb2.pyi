@@ -551,8 +551,9 @@ class MemoryFilter(_message.Message):
 
     @_builtins.property
     def paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """A piece of code at any of these paths or ends of paths ("RepaymentService.java"); no other kind passes. Empty means no
-        condition; at most 64.
+        """A piece of code at any of these paths or ends of paths ("RepaymentService.java"), or in any of these folders, which end
+        with "/" ("src/billing/", "billing/"); no other kind passes. Of a folder only what is within 120 bytes of path from it
+        on. Empty means no condition; at most 64.
         """
 
     @_builtins.property

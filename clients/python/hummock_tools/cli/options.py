@@ -167,7 +167,10 @@ Writers = Annotated[
 Tags = Annotated[list[str] | None, Option("--tag", help="A tag that memories must have; repeatable.")]
 Paths = Annotated[
     list[str] | None,
-    Option("--path", help='Only code of this file: its path or the end of one ("dates.py"); repeatable, any of them.'),
+    Option(
+        "--path",
+        help='Only code of this file ("dates.py", "src/dates.py") or folder ("src/"); repeatable, any of them.',
+    ),
 ]
 Meta = Annotated[
     list[str] | None, Option("--meta", metavar="NAME=VALUE", help="Metadata that memories must have; repeatable.")

@@ -51,9 +51,10 @@ def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
         allowed &= holding(view, [facets.tag(tag)], stored)
     for name, value in where.metadata:
         allowed &= holding(view, [facets.metadata(name, value)], stored)
+    if where.paths:
+        allowed &= _at(view, where.paths, stored)
     for facet, names in (
         (facets.session, where.session_ids),
-        (facets.path, where.paths),
         (facets.speaker, where.speakers),
         (facets.writer, where.writers),
     ):
@@ -68,6 +69,14 @@ def _told_within(view: ProjectView, where: Filter) -> Flags:
     end = np.inf if where.event_before is None else where.event_before
     out = np.zeros(len(view.columns), np.uint8)
     out[view.event_times.between(view.columns, start, end)] = 1
+    return out
+
+
+def _at(view: ProjectView, paths: Sequence[str], stored: StoredProject) -> Flags:
+    out = holding(view, [facets.path(name) for name in paths if not facets.is_folder(name)], stored)
+    for folder in filter(facets.is_folder, paths):
+        numbers = stored.numbers_behind(facets.below(folder)).values()
+        view.postings.mark_any(np.fromiter(numbers, np.uint32, len(numbers)), out)
     return out
 
 

@@ -168,6 +168,14 @@ class Postings:
         """Set `out` to 1 at every ordinal that contains the term."""
         mark_term(self.index, self.delta_lists, term, out)
 
+    def mark_any(self, terms: NDArray[np.uint32], out: NDArray[np.uint8]) -> None:
+        """Set `out` to 1 at every ordinal that contains any of the terms, (n,) uint32, of which there may be many."""
+        indptr = self.index.indptr
+        for term in terms[terms < len(indptr) - 1].tolist():
+            out[self.index.doc[indptr[term] : indptr[term + 1]]] = 1
+        places = np.flatnonzero(np.isin(self.fwd_term.values, terms))
+        out[self.base - 1 + np.searchsorted(self.fwd_indptr.values, places, side="right")] = 1
+
     @property
     def delta_lists(self) -> Delta:
         """The terms of the memories in the delta."""

@@ -471,8 +471,9 @@ export type MemoryFilter = Message<"hummock.v1.MemoryFilter"> & {
   sessionIds: string[];
 
   /**
-   * A piece of code at any of these paths or ends of paths ("RepaymentService.java"); no other kind passes. Empty means no
-   * condition; at most 64.
+   * A piece of code at any of these paths or ends of paths ("RepaymentService.java"), or in any of these folders, which end
+   * with "/" ("src/billing/", "billing/"); no other kind passes. Of a folder only what is within 120 bytes of path from it
+   * on. Empty means no condition; at most 64.
    *
    * @generated from field: repeated string paths = 5;
    */
