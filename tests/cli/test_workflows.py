@@ -42,7 +42,17 @@ def test_a_workflow_may_read_and_has_no_secret_of_its_own(path: Path) -> None:
 
 
 def test_the_check_runs_what_everybody_runs() -> None:
-    assert list(commands_of(load("ci.yml"))) == [".ci/run"]
+    jobs = load("ci.yml")["jobs"]
+    assert [step["run"] for step in jobs["check"]["steps"] if "run" in step] == [".ci/run"]
+
+
+def test_other_pythons_run_what_a_newcomer_runs() -> None:
+    """The runner's own, 3.12, runs the whole check."""
+    job = load("ci.yml")["jobs"]["python"]
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["make test"]
+    (chosen,) = (step["with"] for step in job["steps"] if "setup-python" in step.get("uses", ""))
+    assert chosen == {"python-version": "${{ matrix.python }}"}
+    assert job["strategy"]["matrix"] == {"python": ["3.11", "3.13"]}
 
 
 def test_a_release_builds_every_part() -> None:
