@@ -7,7 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -26,6 +28,7 @@ _MODULE = Path(__file__).parents[2] / "clients/go"
 _BUILD_LIMIT_S = 600
 _LIMIT_S = 60
 _TRIES = 30
+_PROMPTS, _LIVES = 1000, 5
 _MODEL = "tiny"
 _TIME = "2026-03-01T09:30:00.000Z"
 _QUESTION, _ANSWER = (
@@ -302,6 +305,45 @@ def test_an_agent_goes_on_while_the_service_is_away(program: Path, service: Proc
         agent.target = again.target
         agent.fire("Stop")
         assert _messages(stubs, "s") == [_QUESTION, _ANSWER, "Thank you, 谢谢!", "不客气"]
+
+
+def test_a_thousand_prompts_pass_while_the_service_is_killed_and_started_again(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert toy_models.build_tiny(tmp_path / "models").name == _MODEL
+    agent = Agent(program=program, place=tmp_path, target="", session="s")
+    for name in ("shop", "empty"):
+        (tmp_path / name / ".git").mkdir(parents=True)
+    given, took_s = 0, []
+    with ThreadPoolExecutor(1) as beside:
+        for life in range(_LIVES):
+            with in_process(tmp_path / "service", tmp_path / "models", _MODEL) as service:
+                agent.target = service.target
+                with connected(service.target) as stubs:
+                    known = memory_pb2.Memory(id="day", content=_ANSWER)
+                    stubs.context.Learn(context.LearnRequest(project="shop", memories=[known]))
+                for number in range(_PROMPTS // _LIVES):
+                    if number == _PROMPTS // _LIVES // 2:
+                        beside.submit(service.kill)
+                    project = "shop" if number % 2 else "empty"
+                    prompt = {
+                        "hook_event_name": "UserPromptSubmit",
+                        "prompt": _QUESTION,
+                        "session_id": f"{life}-{number}",
+                    }
+                    began_s = time.monotonic()
+                    # It ends with status 0, and says nothing on stderr.
+                    run = agent.start(json.dumps({**prompt, "cwd": str(tmp_path / project)}).encode())
+                    took_s.append(time.monotonic() - began_s)
+                    assert not run.stdout or project == "shop"
+                    if run.stdout:
+                        assert "每月五日还款" in json.loads(run.stdout)["hookSpecificOutput"]["additionalContext"]
+                        given += 1
+    assert given > 0
+    took_ms = sorted(1000 * each for each in took_s)
+    with capsys.disabled():
+        print(f"\n  {_PROMPTS} prompts, {given} with memories: p50 {took_ms[_PROMPTS // 2]:.0f} ms, ", end="")
+        print(f"p99 {took_ms[_PROMPTS * 99 // 100]:.0f} ms, longest {took_ms[-1]:.0f} ms from start to end")
 
 
 @pytest.mark.parametrize(
