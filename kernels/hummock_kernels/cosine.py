@@ -79,12 +79,12 @@ def _asking(query: Vector) -> tuple[int, int]:
 
 
 @helper()
-def _fetch_ahead(rows: Halves, row: int) -> None:
-    """Prefetch a row that is needed soon: waiting for scattered rows takes twice as long as reading them."""
+def _fetch_ahead(rows: Halves, row: int, left: int, right: int) -> None:
+    """Prefetch dims of a row that is needed soon: waiting for scattered rows takes twice as long as reading them."""
     values = rows.reshape(-1)
     first = row * rows.shape[1]
-    for column in range(0, rows.shape[1], _LINE):
-        fetch(values, first + column)
+    for column in range(first + left, first + right, _LINE):
+        fetch(values, column)
 
 
 @kernel(OUT_F32_1D(U16_2D, F32_1D, I64_1D))
@@ -99,7 +99,7 @@ def score_rows(rows: Halves, query: Vector, picks: Indices) -> Vector:
     asked = query[left:right]
     for i in range(picks.shape[0]):
         if i + _AHEAD < picks.shape[0]:
-            _fetch_ahead(rows, picks[i + _AHEAD])
+            _fetch_ahead(rows, picks[i + _AHEAD], left, right)
         scores[i] = _dot(rows[picks[i], left:right], asked)
     return scores
 
@@ -137,7 +137,7 @@ def _best_of_each(rows: Halves, start: Indices, count: Docs, docs: Docs, query: 
     for i in range(docs.shape[0]):
         # The processor's own prefetcher suffices if no row is skipped.
         if i + _AHEAD < docs.shape[0] and docs[i + _AHEAD] - docs[i] > _AHEAD:
-            _fetch_ahead(rows, start[docs[i + _AHEAD]])
+            _fetch_ahead(rows, start[docs[i + _AHEAD]], left, right)
         first = start[docs[i]]
         best[i] = -np.inf
         for row in range(first, first + count[docs[i]]):
@@ -196,7 +196,7 @@ def best_chunks_of(chunks: Chunks, docs: Indices, query: Vector) -> tuple[Vector
     asked = query[left:right]
     for i in range(docs.shape[0]):
         if query.shape[0] > 0 and i + _AHEAD < docs.shape[0]:
-            _fetch_ahead(rows, start[docs[i + _AHEAD]])
+            _fetch_ahead(rows, start[docs[i + _AHEAD]], left, right)
         first = start[docs[i]]
         if count[docs[i]] == 0:
             continue
@@ -220,7 +220,7 @@ def best_cosines_of(chunks: Chunks, docs: Indices, query: Vector) -> Vector:
     asked = query[left:right]
     for i in range(docs.shape[0]):
         if i + _AHEAD < docs.shape[0]:
-            _fetch_ahead(rows, start[docs[i + _AHEAD]])
+            _fetch_ahead(rows, start[docs[i + _AHEAD]], left, right)
         best, row = _best_chunk(rows, start[docs[i]], count[docs[i]], asked, left)
         if row >= 0:
             cosine[i] = min(max(best, np.float32(-1)), np.float32(1))

@@ -46,22 +46,21 @@ _LINE_WORDS = 8
 
 @intrinsic
 def _add_by_cpu(
-    typing_context: Any, bits: Any, start: Any, places: Any, first: Any, sums: Any, at: Any, plane: Any, planes: Any
+    typing_context: Any, bits: Any, start: Any, places: Any, first: Any, sums: Any, plane: Any, planes: Any
 ) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bits, places, sums = (
             context.make_array(signature.args[number])(context, builder, arguments[number]) for number in (0, 2, 4)
         )
-        _, start, _, first, _, at, plane, planes = arguments
+        _, start, _, first, _, plane, planes = arguments
         number = ir.IntType(64)
         vector = ir.VectorType(number, LANES)
-        plane_words = builder.sdiv(builder.extract_value(sums.strides, 0), number(8))
 
         def pointer(data: Any, place: Any) -> Any:
             return builder.bitcast(builder.gep(data, [place]), vector.as_pointer())
 
         def sum_of(plane: Any) -> Any:
-            return pointer(sums.data, builder.add(builder.mul(plane, plane_words), at))
+            return pointer(sums.data, builder.mul(plane, number(LANES)))
 
         inputs = []
         for own in range(_GROUP):
@@ -85,18 +84,16 @@ def _add_by_cpu(
         return context.get_dummy_value()
 
     one = types.int64
-    return types.void(bits, one, places, one, sums, one, one, one), generate
+    return types.void(bits, one, places, one, sums, one, one), generate
 
 
-def _add_by_hand(
-    bits: Longs, start: int, places: Indices, first: int, sums: Longs, at: int, plane: int, planes: int
-) -> None:
+def _add_by_hand(bits: Longs, start: int, places: Indices, first: int, sums: Longs, plane: int, planes: int) -> None:
     for place in places[first : first + _GROUP].tolist():
         for lane in range(LANES):
             carry = bits[start + place + lane]
             for higher in range(plane, planes):
-                total = sums[higher, at + lane]
-                sums[higher, at + lane], carry = total ^ carry, total & carry
+                total = sums[higher, lane]
+                sums[higher, lane], carry = total ^ carry, total & carry
 
 
 _add_sixteen = _add_by_cpu if IS_COMPILED else _add_by_hand
@@ -180,6 +177,15 @@ def _inputs_of(query: Longs, dim: int, places: Indices, planes: Indices) -> tupl
 
 
 @helper()
+def _lines_of(places: Indices, block_words: int) -> Indices:
+    """First words of a block's cache lines that hold any of these places, ascending."""
+    is_read = np.zeros(-(-block_words // _LINE_WORDS), np.bool_)
+    for place in places:
+        is_read[place // _LINE_WORDS] = True
+    return np.flatnonzero(is_read) * _LINE_WORDS
+
+
+@helper()
 def _passing(row_doc: Docs, allowed: Flags, words: int) -> Longs:
     """A bit for each row whose document is allowed, 64 per word, in `words` words."""
     passing = np.zeros(words, np.uint64)
@@ -256,9 +262,12 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     words = -(-rows // BLOCK_ROWS) * LANES if keep > 0 else 0
     among = _passing(row_doc, allowed, words)
     sums = np.zeros((planes, words), np.uint64)
+    # A block's own sums, side by side: the rows of `sums` lie a power of two apart and would share cache lines.
+    own = np.empty((planes, LANES), np.uint64)
     slices = bits.reshape(-1)
     block_words = bits.shape[1] * LANES
-    fetched = -(-block_words // max(groups * _LINE_WORDS, 1)) * _LINE_WORDS
+    lines = _lines_of(places[: groups * _GROUP], block_words)
+    fetched = -(-lines.shape[0] // max(groups, 1))
     # Rows differ from a negative query where their bits are not set: the first groups are subtracted from the weight.
     begin = (1 << planes) - 1 - negative_weight
     for at in range(0, words, LANES):
@@ -268,21 +277,22 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
         if is_passed == 0:
             continue
         start = at // LANES * block_words
+        ahead = min(start + block_words, bits.size - block_words)
         for plane in range(planes):
-            sums[plane, at : at + LANES] = ~np.uint64(0) if begin >> plane & 1 else np.uint64(0)
+            own[plane] = ~np.uint64(0) if begin >> plane & 1 else np.uint64(0)
         for group in range(groups):
             if group == negative_groups:
                 for plane in range(planes):
-                    for word in range(at, at + LANES):
-                        sums[plane, word] = ~sums[plane, word]
+                    for lane in range(LANES):
+                        own[plane, lane] = ~own[plane, lane]
             # Prefetch a share of the next block each time: all at once the loads would compete.
-            for line in range(group * fetched, min((group + 1) * fetched, block_words), _LINE_WORDS):
-                fetch(bits, min(start + block_words + line, bits.size - 1))
-            _add_sixteen(slices, start, places, group * _GROUP, sums, at, plane_of[group], planes)
-        if groups == negative_groups:
-            for plane in range(planes):
-                for word in range(at, at + LANES):
-                    sums[plane, word] = ~sums[plane, word]
+            for line in lines[group * fetched : (group + 1) * fetched]:
+                fetch(bits, ahead + line)
+            _add_sixteen(slices, start, places, group * _GROUP, own, plane_of[group], planes)
+        flipped = ~np.uint64(0) if groups == negative_groups else np.uint64(0)
+        for plane in range(planes):
+            for lane in range(LANES):
+                sums[plane, at + lane] = own[plane, lane] ^ flipped
     kept = np.zeros(words, np.uint64)
     found = np.empty(_keep_lightest(sums, among, kept, max(keep, 0)), np.int64)
     size = 0

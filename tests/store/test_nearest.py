@@ -127,6 +127,29 @@ def test_there_are_as_many_results_as_asked_for_or_as_match(plans: PlanLimits, d
     assert all(allowed[ordinal] for ordinal in found)
 
 
+@pytest.mark.parametrize("slot", [0, 1])
+@given(seed=st.integers(0, 99), chunk_counts=st.lists(st.integers(0, 3), max_size=12), k=st.integers(1, 9))
+def test_a_question_to_one_model_finds_what_it_finds_among_that_models_vectors(
+    slot: int, seed: int, chunk_counts: list[int], k: int
+) -> None:
+    """Ids and scores are those of a store of that model alone, also where the pool is too small."""
+    random = np.random.default_rng(seed)
+    rows = random.integers(-2, 3, (sum(chunk_counts), 2, 64)).astype(np.float32)
+    query = random.integers(-2, 3, 64).astype(np.float32)
+    joined = np.zeros((2, 64), np.float32)
+    joined[slot] = query
+    allowed = random.integers(0, 2, len(chunk_counts)).astype(np.uint8)
+    whole = view_of(rows.reshape(-1, 128), chunk_counts, TIGHT)
+    alone = view_of(np.ascontiguousarray(rows[:, slot]), chunk_counts, TIGHT)
+    found = nearest(whole, allowed, joined.reshape(-1), -np.inf, k)
+    assert found.tolist() == nearest(alone, allowed, query, -np.inf, k).tolist()
+    ids_and_scores = [
+        scan(view.chunks, allowed, asked, -np.inf, k) for view, asked in ((whole, joined.reshape(-1)), (alone, query))
+    ]
+    for ours, theirs in zip(*ids_and_scores, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
 @given(data=st.data(), minimum=st.sampled_from([0.0, 2.0]))
 def test_nothing_below_the_minimum_is_found_by_sign_bits(data: st.DataObject, minimum: float) -> None:
     """S4-26."""
@@ -173,12 +196,26 @@ def test_the_plan_follows_from_how_many_rows_pass(memories: int, chunks: int, pa
 
 
 def test_a_query_is_packed_by_sign_and_size() -> None:
-    """The unit is two thirds of the root mean square, 1 here."""
+    """The unit is .535 of the spread, 1 here."""
     query = np.array([0.3, -0.5, 1.2, -2.0, 0.0, -0.0], np.float32)
-    query *= np.float32(np.sqrt(6 / (query @ query)))
+    query *= np.abs(query).sum() / (query @ query)
     signs, ones, twos = packed_query(query)[:, 0].tolist()
     assert signs == 0b101010
-    assert [(ones >> dim & 1) + 2 * (twos >> dim & 1) for dim in range(6)] == [0, 1, 2, 3, 0, 0]
+    assert weights(ones, twos, 6) == [0, 1, 2, 3, 0, 0]
+
+
+def weights(ones: int, twos: int, dim: int) -> list[int]:
+    return [(ones >> place & 1) + 2 * (twos >> place & 1) for place in range(dim)]
+
+
+@pytest.mark.parametrize("least_asked", [0.0, 0.1])
+def test_a_model_that_is_hardly_asked_gets_hardly_a_weight_and_changes_few(least_asked: float) -> None:
+    random = np.random.default_rng(4)
+    asked, other = unit(random.standard_normal((2, 512)).astype(np.float32))
+    both = packed_query(np.concatenate([0.9 * asked, np.float32(least_asked) * other]))
+    alone = packed_query(asked)
+    assert np.bitwise_count(both[1:, 8:]).sum() <= 50 * least_asked
+    assert np.bitwise_count(both[:, :8] ^ alone).sum() <= 800 * least_asked
 
 
 def test_a_zero_query_weighs_nothing() -> None:

@@ -23,7 +23,9 @@ Value = TypeVar("Value")
 
 _PAGE_TERMS = 64
 
-_STEP = 0.67  # Step between query components that get the weights 1, 2 and 3, in units of the query's root mean square.
+# Step between query components that get the weights 1, 2 and 3, in units of the query's spread: two thirds of the root
+# mean square of components that are normally distributed.
+_STEP = 0.535
 
 _HEAVIEST = 3
 
@@ -190,9 +192,15 @@ class TermCounts:
 
 
 def packed_query(query: NDArray[np.float32]) -> NDArray[np.uint64]:
-    """(3, words) uint64: the query's signs, and the two bits of each component's weight, 0 to 3."""
-    spread = np.sqrt(np.mean(query * query)) * _STEP
-    weight = np.minimum(np.rint(np.abs(query) / max(spread, np.finfo(np.float32).tiny)), _HEAVIEST).astype(np.uint16)
+    """(3, words) uint64: the query's signs, and the two bits of each component's weight, 0 to 3.
+
+    The spread is the mean magnitude weighted by magnitude. So a model that is not asked changes no weight of another,
+    and one that is hardly asked gets hardly a weight: bits of weight 0 are not read.
+    """
+    magnitude = np.abs(query)
+    tiny = np.finfo(np.float32).tiny
+    spread = np.dot(query, query) / max(magnitude.sum(), tiny)
+    weight = np.minimum(np.rint(magnitude / max(spread * _STEP, tiny)), _HEAVIEST).astype(np.uint16)
     # Moves each bit of a weight to the sign bit, which `sign_bits` reads.
     planes = np.stack([query.astype(np.float16).view(np.uint16), weight << 15, weight >> 1 << 15])
     return sign_bits(planes)
