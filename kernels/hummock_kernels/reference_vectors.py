@@ -88,16 +88,33 @@ def put_signs(rows: Halves, first: int, bits: Longs) -> None:
         lane |= np.array([*(value >> 15 for value in values), 0], np.uint64) << np.uint64(row % 64)
 
 
-def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> Indices:
-    """Twin of `signbit.nearest_signs`."""
+def weigh_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs) -> tuple[Longs, Longs]:
+    """Twin of `signbit.weigh_signs`; weights of rows that are not allowed are 0."""
     dim = bits.shape[1] - 1
     negative, ones, twos = (query[..., None] >> np.arange(64, dtype=np.uint64) & np.uint64(1)).reshape(3, -1)[:, :dim]
     lanes = bits.transpose(0, 2, 1)[:, :, :dim].reshape(-1, dim)
-    rows = [row for row, doc in enumerate(row_doc.tolist()) if allowed[doc]]
-    differing = {row: (lanes[row // 64] >> np.uint64(row % 64) & np.uint64(1)) ^ negative for row in rows}
-    weight = {row: int(each @ (ones + 2 * twos)) for row, each in differing.items()}
-    nearest = sorted(rows, key=lambda row: (weight[row], row))[: max(keep, 0)]
-    return np.array(sorted(nearest), np.int64)
+    words = -(-len(row_doc) // 256) * 4
+    weights, passing = np.zeros((16, words), np.uint64), np.zeros(words, np.uint64)
+    for row in np.flatnonzero(allowed[row_doc]).tolist():
+        word, bit = divmod(row, 64)
+        differing = (lanes[word] >> np.uint64(bit) & np.uint64(1)) ^ negative
+        weight = int(differing @ (ones + 2 * twos))
+        passing[word] |= np.uint64(1 << bit)
+        weights[:, word] |= np.array([(weight >> plane & 1) << bit for plane in range(16)], np.uint64)
+    return weights, passing
+
+
+def take_lightest(weights: Longs, left: Longs, keep: int) -> Indices:
+    """Twin of `signbit.take_lightest`."""
+    rows = [row for row in range(64 * len(left)) if int(left[row // 64]) >> row % 64 & 1]
+    weight = {
+        row: sum((int(plane[row // 64]) >> row % 64 & 1) << place for place, plane in enumerate(weights))
+        for row in rows
+    }
+    taken = sorted(sorted(rows, key=lambda row: (weight[row], row))[: max(keep, 0)])
+    for row in taken:
+        left[row // 64] &= ~np.uint64(1 << row % 64)
+    return np.array(taken, np.int64)
 
 
 def add_turns(slots: Docs, session: Longs, position: Docs, first: int) -> int:

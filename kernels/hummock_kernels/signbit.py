@@ -22,6 +22,7 @@ from hummock_kernels._types import (
     I32_1D,
     I64,
     OUT_I64_1D,
+    OUT_U64_1D,
     OUT_U64_2D,
     OUT_U64_3D,
     U8_1D,
@@ -34,6 +35,7 @@ from hummock_kernels._types import (
     Halves,
     Indices,
     Longs,
+    Tuple,
 )
 
 WORD_BITS = 64
@@ -237,19 +239,19 @@ def _keep_lightest(sums: Longs, among: Longs, kept: Longs, keep: int) -> int:
     return keep - left
 
 
-@kernel(OUT_I64_1D(U64_3D, I32_1D, U8_1D, U64_2D, I64))
-def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> Indices:
-    """The rows of allowed documents whose signs differ from the query's with the smallest weight.
+@kernel(Tuple((OUT_U64_2D, OUT_U64_1D))(U64_3D, I32_1D, U8_1D, U64_2D))
+def weigh_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs) -> tuple[Longs, Longs]:
+    """The weight by which each row's signs differ from the query's, and a bit for each row of an allowed document.
 
     Args:
         bits: (blocks, dim + 1, 4) as in the module; bits after the last row may be anything.
         row_doc: (n,) document of each row, ascending.
         allowed: (docs,) nonzero for documents whose rows may be returned.
         query: (3, words): its signs as in `sign_bits`, and the lower and the higher bit of each dim's weight, 0 to 3.
-        keep: Upper bound on the result; 0 or less gives nothing.
 
     Returns:
-        (at most keep,) row numbers, ascending; ties at the last weight go to the smaller rows.
+        (planes, n / 64) bits of the weights, the lowest first, meaningless where a row's bit is 0 in the second;
+        (n / 64,), n rounded up to whole blocks.
     """
     rows = row_doc.shape[0]
     dim = bits.shape[1] - 1
@@ -259,10 +261,10 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     planes = 6  # of a group's own sum and its carry
     while weight >> planes > 0:
         planes += 1
-    words = -(-rows // BLOCK_ROWS) * LANES if keep > 0 else 0
-    among = _passing(row_doc, allowed, words)
+    words = -(-rows // BLOCK_ROWS) * LANES
+    passing = _passing(row_doc, allowed, words)
     sums = np.zeros((planes, words), np.uint64)
-    # A block's own sums, side by side: the rows of `sums` lie a power of two apart and would share cache lines.
+    # A block's own sums, side by side: the rows of `sums` lie a power of two apart, in the same cache sets.
     own = np.empty((planes, LANES), np.uint64)
     slices = bits.reshape(-1)
     block_words = bits.shape[1] * LANES
@@ -273,7 +275,7 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
     for at in range(0, words, LANES):
         is_passed = np.uint64(0)
         for word in range(at, at + LANES):
-            is_passed |= among[word]
+            is_passed |= passing[word]
         if is_passed == 0:
             continue
         start = at // LANES * block_words
@@ -293,10 +295,26 @@ def nearest_signs(bits: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep
         for plane in range(planes):
             for lane in range(LANES):
                 sums[plane, at + lane] = own[plane, lane] ^ flipped
-    kept = np.zeros(words, np.uint64)
-    found = np.empty(_keep_lightest(sums, among, kept, max(keep, 0)), np.int64)
+    return sums, passing
+
+
+@kernel(OUT_I64_1D(U64_2D, OUT_U64_1D, I64))
+def take_lightest(weights: Longs, left: Longs, keep: int) -> Indices:
+    """The rows with the smallest weights among those whose bit is set in `left`, where the bits taken are cleared.
+
+    Args:
+        weights: (planes, words) as from `weigh_signs`.
+        left: (words,) bits of rows, as from `weigh_signs`.
+        keep: Upper bound on the result; 0 or less gives nothing.
+
+    Returns:
+        (at most keep,) row numbers, ascending; ties at the last weight go to the smaller rows.
+    """
+    kept = np.zeros(left.shape[0], np.uint64)
+    found = np.empty(_keep_lightest(weights, left.copy(), kept, max(keep, 0)), np.int64)
     size = 0
-    for word in range(words):
+    for word in range(left.shape[0]):
+        left[word] &= ~kept[word]
         while kept[word] != 0:
             rest = kept[word] & (kept[word] - np.uint64(1))
             found[size] = word * WORD_BITS + np.int64(bit_count((kept[word] ^ rest) - np.uint64(1)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hummock_kernels import reference, signbit
-from hummock_kernels._types import Longs
+from hummock_kernels._types import Docs, Flags, Longs
 
 VALUES = st.sampled_from([-65504.0, -1.0, -0.25, -6e-8, -0.0, 0.0, 6e-8, 0.25, 1.0, 65504.0])
 
@@ -54,6 +54,19 @@ def test_signs_that_are_put_behind_others_equal_their_twins(data: st.DataObject,
     np.testing.assert_array_equal(ours, twin)
 
 
+def assert_equal_twins(blocks: Longs, row_doc: Docs, allowed: Flags, query: Longs, keep: int) -> None:
+    """The lightest rows, and those that are lightest once they are taken."""
+    weights, left = signbit.weigh_signs(blocks, row_doc, allowed, query)
+    expected_weights, expected_left = reference.weigh_signs(blocks, row_doc, allowed, query)
+    np.testing.assert_array_equal(left, expected_left, strict=True)
+    for count in (keep, 2 * keep):
+        taken = signbit.take_lightest(weights, left, count)
+        np.testing.assert_array_equal(
+            taken, reference.take_lightest(expected_weights, expected_left, count), strict=True
+        )
+        np.testing.assert_array_equal(left, expected_left, strict=True)
+
+
 @given(st.data(), st.integers(1, 3), st.lists(st.integers(1, 3), max_size=12), st.integers(-1, 20))
 def test_nearest_rows_equal_their_twins(data: st.DataObject, words: int, chunks: list[int], keep: int) -> None:
     """Few different words, so that many rows tie."""
@@ -65,7 +78,7 @@ def test_nearest_rows_equal_their_twins(data: st.DataObject, words: int, chunks:
     for array in (query, allowed, row_doc):
         array.flags.writeable = False
     arguments = (blocks_of(bits, 64 * words - data.draw(st.sampled_from([0, 1, 63]))), row_doc, allowed, query, keep)
-    np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments), strict=True)
+    assert_equal_twins(*arguments)
 
 
 @pytest.mark.parametrize("dim", [70, 384, 1100])
@@ -79,7 +92,7 @@ def test_the_lightest_of_many_rows_equal_their_twins(dim: int, passing: float) -
     for row_doc in (np.arange(1500, dtype=np.int32), np.arange(1500, dtype=np.int32) // 2):
         for keep in (1, 100, 1500):
             arguments = (blocks_of(bits, dim), row_doc, allowed, query, keep)
-            np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments))
+            assert_equal_twins(*arguments)
 
 
 def test_a_word_of_rows_with_a_repeat_and_a_gap_is_no_run_of_documents() -> None:
@@ -91,16 +104,16 @@ def test_a_word_of_rows_with_a_repeat_and_a_gap_is_no_run_of_documents() -> None
         allowed = np.ones(128, np.uint8)
         allowed[left_out] = 0
         arguments = (blocks_of(bits, 64), row_doc, allowed, np.zeros((3, 1), np.uint64), 128)
-        np.testing.assert_array_equal(signbit.nearest_signs(*arguments), reference.nearest_signs(*arguments))
+        assert_equal_twins(*arguments)
 
 
 def nearest(bits: list[int], allowed: list[int], keep: int) -> list[int]:
     """Rows of one word each, a document each, nearest to zero; every dim weighs 1 and the fifth 3."""
-    found = signbit.nearest_signs(
+    weights, left = signbit.weigh_signs(
         blocks_of(np.array(bits, np.uint64).reshape(-1, 1), 64), np.arange(len(bits), dtype=np.int32),
-        np.array(allowed, np.uint8), np.array([[0], [2**64 - 1], [0b10000]], np.uint64), keep,
+        np.array(allowed, np.uint8), np.array([[0], [2**64 - 1], [0b10000]], np.uint64),
     )  # fmt: skip
-    return [int(row) for row in found]
+    return [int(row) for row in signbit.take_lightest(weights, left, keep)]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,9 @@ from tests.snapshots import over
 from tests.store.opening import EAGER, opened
 from tests.strategies import delete_request, unit_vector
 
-COARSE = replace(EAGER, plans=PlanLimits(sign_rows=16, exact_rows=8, pool_rows=8, pool_per_result=1, widening=1))
+COARSE = replace(
+    EAGER, plans=PlanLimits(sign_rows=16, exact_rows=8, pool_rows=8, pool_per_result=1, pool_growth=1, widening=1)
+)
 """A prefilter that misses many of the nearest."""
 
 

@@ -31,10 +31,12 @@ from tests.strategies import Entry, delete_request
 
 Floats = NDArray[np.float32]
 
-SIGNS = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1000, pool_per_result=20)
+SIGNS = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=500, pool_growth=2)
 """Sign bits whenever anything passes."""
 
-TIGHT = PlanLimits(sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_share=10**9, widening=2)
+TIGHT = PlanLimits(
+    sign_rows=1, exact_rows=0, pool_rows=1, pool_per_result=1, pool_growth=1, pool_share=10**9, widening=2
+)
 """Sign bits like `SIGNS`, with pools that are too small."""
 
 SCAN = PlanLimits(sign_rows=10**9)
@@ -165,6 +167,20 @@ def test_a_long_memory_that_fills_the_pool_does_not_push_the_others_out() -> Non
     found = nearest(view, allowed, near, -np.inf, 5).tolist()
     assert found == exact(view, allowed, near, -np.inf, 5)
     assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    ("growth", "scores", "expected"),
+    [(1, range(16), 0), (4, range(16), 3), (16, range(16), 15), (16, [*range(15, 1, -1), 0, 99], 0)],
+    ids=["may not grow", "to its limit", "as long as it finds better ones", "not beyond a half without"],
+)
+def test_a_pool_grows_as_long_as_its_second_half_is_better(growth: int, scores: Sequence[int], expected: int) -> None:
+    """Memory i has i signs that differ from the query's; the first pool is one row."""
+    vectors = np.array([[*[-1e-3] * i, *[1.0 + score] * (64 - i)] for i, score in enumerate(scores)], np.float32)
+    plans = replace(TIGHT, pool_growth=growth, widening=1)
+    view = view_of(vectors / np.float32(100), [1] * len(vectors), plans)
+    found = nearest(view, np.ones(len(vectors), np.uint8), unit(np.ones(64, np.float32)), -np.inf, 1)
+    assert found.tolist() == [expected]
 
 
 def test_equally_near_memories_come_in_the_order_of_their_writes() -> None:

@@ -17,13 +17,14 @@ class PlanLimits:
     sign_rows: int = 32_768
     # Up to this many rows that pass the filter are all scored: as fast as a prefilter, and exact.
     exact_rows: int = 16_384
-    # Minimum rows that the sign bits select for exact scoring; half is enough for texts, but not where many rows are
-    # equally near.
-    pool_rows: int = 4000
-    pool_per_result: int = 40  # Minimum rows of the pool per requested memory.
-    # The pool has at least one in this many of the rows that pass, as more rows crowd every pool.
-    pool_share: int = 100
-    widening: int = 4  # Factor of the second pool's size, used if the first had too few memories.
+    # Rows that the sign bits select first for exact scoring. As many again are added until none of them is among the
+    # best: 2,000 rows of a million answer most questions, and few need the largest pool.
+    pool_rows: int = 1000
+    pool_per_result: int = 20  # Minimum rows of the first pool per requested memory.
+    pool_growth: int = 8  # The largest pool has at most this many times the rows of the first,
+    pool_share: int = 50  # or one in this many of the rows that pass, where that is more.
+    pool_margin: float = 1.5  # The best of which none may be added, as a factor of the number of requested memories.
+    widening: int = 4  # Factor of the largest pool's size as long as it has too few memories.
     halved_memories: int = 262_144  # Project size from which keyword search uses a second core, if one is free.
 
 

@@ -10,10 +10,14 @@ from numpy.typing import NDArray
 from hummock.store.search.filters import Flags
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import scan, score_rows
+from hummock_kernels.signbit import take_lightest
 from hummock_kernels.topk import top_k
 
 Ordinals = NDArray[np.int64]
 Vector = NDArray[np.float32]
+
+_NO_ROWS: Ordinals = np.empty(0, np.int64)
+_NO_SCORES: Vector = np.empty(0, np.float32)
 
 
 class Plan(Enum):
@@ -54,17 +58,32 @@ def nearest(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k:
 def _by_signs(
     view: ProjectView, allowed: Flags, passing_rows: int, query: Vector, minimum: float, k: int
 ) -> Ordinals | None:
-    """The best of a pool of rows, or None when the chunks of a few memories fill even the wider pool."""
+    """The best of a pool of rows, or None when the chunks of a few memories fill even the widest pool.
+
+    The pool doubles until its second half holds none of the best and some more: how large it must be differs by the
+    question more than by the size of the project.
+    """
     if view.signs is None:
         return None
     limits = view.plans
-    pool = max(limits.pool_rows, limits.pool_per_result * k, passing_rows // limits.pool_share)
-    for keep in (pool, limits.widening * pool):
-        picks = view.signs.nearest(view.row_doc.values, allowed, query, keep)
-        found, memories = _best(view, picks, query, minimum, k)
-        if memories >= k or len(picks) < keep:
+    size = max(limits.pool_rows, limits.pool_per_result * k)
+    most = max(limits.pool_growth * size, passing_rows // limits.pool_share)
+    weights, left = view.signs.weighed(view.row_doc.values, allowed, query)
+    rows, scores, found, bar = _NO_ROWS, _NO_SCORES, _NO_ROWS, np.inf
+    is_enough = False
+    while True:
+        more = take_lightest(weights, left, size)
+        of_more = score_rows(view.vectors.values, query, more)
+        if is_enough and not (of_more >= bar).any():
             return found
-    return None
+        rows, scores = np.concatenate([rows, more]), np.concatenate([scores, of_more])
+        found, bar, memories = _best(view, rows, scores, minimum, k)
+        is_enough = memories >= k
+        if len(more) < size or (is_enough and 2 * len(rows) > most):
+            return found
+        if 2 * len(rows) > limits.widening * most:
+            return None
+        size = len(rows)
 
 
 def _passing_rows(view: ProjectView, allowed_count: int) -> int:
@@ -72,13 +91,19 @@ def _passing_rows(view: ProjectView, allowed_count: int) -> int:
     return view.row_doc.size * allowed_count // max(len(view.columns), 1)
 
 
-def _best(view: ProjectView, picks: NDArray[np.int64], query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:
-    """The k best memories by these ascending rows, and the number of memories that the rows belong to."""
-    if not len(picks):
-        return np.empty(0, np.int64), 0
-    owners = view.row_doc.values[picks]
+def _best(view: ProjectView, rows: Ordinals, scores: Vector, minimum: float, k: int) -> tuple[Ordinals, float, int]:
+    """The k best memories by these rows and their scores, a score, and the number of the rows' memories.
+
+    Rows that do not reach the score are far from the k best: it is that of a memory some ranks below, or the minimum.
+    """
+    if not len(rows):
+        return _NO_ROWS, minimum, 0
+    order = np.argsort(rows, kind="stable")
+    owners = view.row_doc.values[rows[order]]
     first = np.flatnonzero(np.diff(owners, prepend=-1))
     # Rows that are not finite are ignored, as in a scan.
-    best = np.fmax.reduceat(score_rows(view.vectors.values, query, picks), first)
-    chosen = top_k(best, (best >= minimum).view(np.uint8), k)
-    return owners[first[chosen]].astype(np.int64), len(first)
+    best = np.fmax.reduceat(scores[order], first)
+    wanted = int(view.plans.pool_margin * k)
+    chosen = top_k(best, (best >= minimum).view(np.uint8), wanted)
+    bar = float(best[chosen[-1]]) if 0 < wanted <= len(chosen) else minimum
+    return owners[first[chosen[: max(k, 0)]]].astype(np.int64), bar, len(first)

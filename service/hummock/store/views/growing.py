@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hummock_kernels.postings import paged_counts
-from hummock_kernels.signbit import BLOCK_ROWS, LANES, nearest_signs, put_signs, sign_bits
+from hummock_kernels.signbit import BLOCK_ROWS, LANES, put_signs, sign_bits, weigh_signs
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Given = ParamSpec("Given")
@@ -118,14 +118,14 @@ class SignBits:
         put_signs(vectors, self.size, blocks)
         return SignBits(blocks, size)
 
-    def nearest(
-        self, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32], keep: int
-    ) -> NDArray[np.int64]:
-        """At most `keep` rows of allowed memories nearest to the query by their signs, ascending.
+    def weighed(
+        self, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32]
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+        """The weights by which rows differ from the query and the rows of allowed memories, for `take_lightest`.
 
         (rows,) memory of each row; (memories,) nonzero for those that may be found; (dim,) finite query.
         """
-        return nearest_signs(self.blocks, row_doc, allowed, packed_query(query), keep)
+        return weigh_signs(self.blocks, row_doc, allowed, packed_query(query))
 
     @property
     def used_blocks(self) -> NDArray[np.uint64]:
