@@ -70,6 +70,16 @@ def test_what_answers_a_question_is_learnt(
     assert said(toy, project, "yes", "Noted, none of them.", 2).user.status == status
 
 
+@pytest.mark.parametrize(
+    ("question", "status"),
+    [("Do we deploy on Fridays?", CREATED), ("周五可以部署吗？", CREATED), ("How are you?", SKIPPED)],
+)
+def test_a_mere_yes_of_the_model_is_learnt_where_it_answers(
+    toy: Stubs, project: str, question: str, status: int
+) -> None:
+    assert said(toy, project, question, "No.").assistant.status == status
+
+
 def test_a_project_may_keep_its_small_talk(toy: Stubs, project: str) -> None:
     change_settings(toy, project, "turns.small_talk", turns={"small_talk": settings_pb2.SMALL_TALK_POLICY_KEEP})
     reply = said(toy, project, "good morning!", "Hello you!")

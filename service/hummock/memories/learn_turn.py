@@ -122,7 +122,7 @@ class LearnTurn:
         """Prepare both sides with their vectors, the user's first.
 
         An answer that only quotes memories is not learnt: recalls would return it along with its sources (1.1-14).
-        Neither is small talk, unless it answers a question of the model.
+        Neither is small talk, unless it answers a question.
         """
         is_quoted = self._is_quoted(
             command.project, command.session_id, command.assistant.text, command.used_memory_ids, command.deadline
@@ -136,7 +136,7 @@ class LearnTurn:
         policy = settings.secret_policy()
         unlearnt = [
             self._small_talk(command, settings),
-            LearnStatus.QUOTED if is_quoted else _small_talk(command.assistant.text, settings),
+            LearnStatus.QUOTED if is_quoted else _answer_small_talk(command, settings),
         ]
         stored = [draft for draft, status in zip(drafts, unlearnt, strict=True) if status is None]
         learnt = self._preparation.prepare(command.project, stored, policy, command.deadline)
@@ -201,6 +201,11 @@ class LearnTurn:
 
 def _small_talk(said: str, settings: ProjectSettings) -> LearnStatus | None:
     return LearnStatus.SMALL_TALK if tells_nothing(said) and not settings.keeps_small_talk() else None
+
+
+def _answer_small_talk(command: LearnTurnCommand, settings: ProjectSettings) -> LearnStatus | None:
+    """SMALL_TALK if the model's side is, and the user's asked for nothing: a mere "no" may be an answer."""
+    return None if is_awaited(command.user.text) else _small_talk(command.assistant.text, settings)
 
 
 def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: str) -> Draft:
