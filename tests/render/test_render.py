@@ -51,6 +51,7 @@ class Shelf:
 
     sessions = None
     seq = 7
+    has_turns = False
 
     def __init__(self, info: ProjectInfo | None, *memories: Memory, settings: ProjectSettings = NO_SETTINGS) -> None:
         self._info = info

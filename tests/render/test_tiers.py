@@ -122,6 +122,6 @@ def test_code_and_knowledge_are_both_found_by_meaning(desk: Desk, scope: SearchS
     vectors = [desk.pointing(0.3, 1), desk.pointing(1, 0.1), desk.pointing(0.2, 0, 1), desk.pointing(1, 0, 0.2)]
     desk.teach(*drafts, vectors=vectors)
     recall = over(desk.store, Recall(cast(Embedder, Pointing(desk)), desk.clock))
-    search = Search(recall, SearchTrails(desk.clock.monotonic))
+    search = Search(recall, SearchTrails(desk.clock.monotonic), desk.store)
     results = search(SearchQuery(project="p", text="unheard", scope=scope)).results
     assert [result.memory_id for result in results] == expected

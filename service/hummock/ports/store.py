@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
-from hummock.core.candidates import Gathered, GroupQuery, Standing
+from hummock.core.candidates import Gathered, GroupQuery, SessionWindow, Standing
 from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import DeletedProject, GivenNames, Project, Stars, StoreStatus
@@ -44,6 +44,21 @@ class Neighbours:
     after: tuple[Memory, ...] = ()
     is_cut: bool = False
     text_hashes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """What belongs to a turn of a conversation, with payloads.
+
+    Attributes:
+        question: The question that the turn answers; None if it stands by itself.
+        replies: The turns after it up to the answer, if it asks, and further while these ask.
+        answer_id: Id of the reply that answers it; empty without replies.
+    """
+
+    question: Memory | None = None
+    replies: tuple[Memory, ...] = ()
+    answer_id: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,6 +232,23 @@ class Snapshot(Protocol):
         Neighbours of a fragment of code are the others of its file, by line; of any other memory the turns of its
         session. They are read from the first number on, outwards from each, until the named memories and all returned
         ones, repeats included, would exceed `most_bytes` as stored.
+        """
+
+    @property
+    def has_turns(self) -> bool:
+        """Whether any memory is a turn of a session, or once was one."""
+
+    def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
+        """Return the replies to the newest turns with one of these texts (`echo_hashes`), with payloads.
+
+        The newest turn's come first; filter and window are as in `exchanges`.
+        """
+
+    def exchanges(self, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None) -> list[Exchange]:
+        """Return what belongs to each of these turns: the question that it answers, and the replies to it.
+
+        Only what passes the filter, lies outside the window and is not replaced. Memories that are no turns have
+        nothing. Costs next to nothing in a project without turns.
         """
 
     def damaged(self) -> int:

@@ -178,7 +178,7 @@ def make_plan(query: RecallQuery, question: Question, given: Intent | None, near
         wanted=wanted,
         intent=Intent(domains=known.domains, action=known.action, keywords=named, times=times),
         as_of=as_of,
-        window=_window(query) if query.session_id else None,
+        window=window_of(query),
     )
 
 
@@ -330,8 +330,10 @@ def _time_share(question: Question, times: tuple[TimeInterval, ...]) -> float:
     return ONLY_TIME_SHARE if is_only_of_times(question, [each.phrase for each in times]) else TIME_SHARE
 
 
-def _window(query: RecallQuery) -> SessionWindow | None:
+def window_of(query: RecallQuery) -> SessionWindow | None:
     """The newest turns of the session, which are excluded: the caller has them in the history (S4-55)."""
+    if not query.session_id:
+        return None
     turns = _or(query.window_turns, PRESETS[query.preset].window_turns)
     return SessionWindow(session_id=query.session_id, turns=turns) if turns else None
 

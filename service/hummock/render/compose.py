@@ -91,6 +91,18 @@ def without(items: Sequence[Selected], ids: Set[str]) -> tuple[Selected, ...]:
     return tuple([item for item in items if item.memory.id not in ids])
 
 
+def without_answer(selected: Sequence[Selected], memories: Sequence[RenderedMemory]) -> set[str]:
+    """Ids of the questions that a text shows although its budget has left out their answers."""
+    tiers = {one.memory_id: one.tier for one in memories}
+    return {
+        item.memory.id
+        for item in selected
+        if item.answer_id
+        and tiers.get(item.answer_id) is Tier.DROPPED
+        and tiers.get(item.memory.id) is not Tier.DROPPED
+    }
+
+
 def behind(first: Section, others: tuple[Selected, ...], frame: Frame, form: FormOfText) -> Section:
     """Append memories in the form to a finished text, within the rest of the budget."""
     room = frame.budget_tokens - first.token_count

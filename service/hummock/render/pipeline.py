@@ -28,7 +28,8 @@ from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
-from hummock.render.compose import FORMS, compose, marked, without
+from hummock.render.compose import FORMS, compose, marked, without, without_answer
+from hummock.render.exchanges import GIVES_WAY, with_answers
 from hummock.render.listing import with_ages
 from hummock.render.passage import MOST_KEYWORDS
 from hummock.render.pinned import MOST_PINNED, render_pinned
@@ -91,6 +92,9 @@ class Render:
         project, load = snapshot.project(), snapshot.get
         quotas = query.quotas.filled(settings.quotas)
         source = _source(query, recalled, project, load, quotas)
+        # The literal form shows what was found and nothing else.
+        if query.recall is not None and not quotas.text_characters and snapshot.has_turns:
+            source = with_answers(source, query.recall, snapshot)
         if query.recall is not None and (pinned := snapshot.pinned(query.recall.filter, MOST_PINNED)):
             source = replace(source, pinned=tuple(pinned))
         locale = _locale(query, source)
@@ -424,13 +428,28 @@ class _Writer:
             loaded.extend(found)
             return found
 
-        if tail is None:
-            section, prefix = compose(selected, read, frame, form), None
-        else:
-            section, prefix = render_stable(selected, read, frame, form, tail, self.locale, select)
+        shown = tuple(selected)
+        while True:
+            if tail is None:
+                section, prefix = compose(shown, read, frame, form), None
+            else:
+                section, prefix = render_stable(shown, read, frame, form, tail, self.locale, select)
+            given_way = without_answer(shown, section.memories)
+            if not given_way:
+                break
+            shown = without(shown, given_way)
+        if len(shown) < len(selected):
+            section = _with_given_way(section, selected, shown)
         if source.says_so:
             section = _with_nothing_known(section, source.left_out, frame)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
+
+
+def _with_given_way(section: Section, selected: Sequence[Selected], shown: Sequence[Selected]) -> Section:
+    """The section with a report on each question that gave its room to its answer."""
+    told = {item.memory.id for item in shown} | {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=GIVES_WAY) for item in selected if item.memory.id not in told]
+    return replace(section, memories=(*section.memories, *reports))
 
 
 def _with_nothing_known(section: Section, left_out: Sequence[Selected], frame: Frame) -> Section:

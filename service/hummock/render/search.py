@@ -25,10 +25,14 @@ from hummock.core.recall import (
     StageTime,
 )
 from hummock.core.render import Locale, Searched, SearchQuery, SearchResult, SearchScope
+from hummock.ports.store import Reads, Snapshot
+from hummock.recall.plan import PRESETS, apply_settings
+from hummock.recall.query_features import echo_hashes
 from hummock.render.context import domain_texts
 from hummock.render.escape import bracketed_id, clean, disarmed, inline
+from hummock.render.exchanges import with_replies
 from hummock.render.passage import passage_of
-from hummock.render.section import Wording, wording_of
+from hummock.render.section import Selected, Wording, wording_of
 from hummock.text.keywords import keywords
 from hummock.text.normalise import CJK, is_han
 from hummock.text.question import question_of
@@ -47,23 +51,26 @@ _FILES: Final = 5
 class Search:
     """The agent's one search tool. A pure read, but for the trail of the session that a query names."""
 
-    def __init__(self, recall: Callable[[RecallQuery], Recalled], trails: SearchTrails) -> None:
+    def __init__(self, recall: Callable[[RecallQuery], Recalled], trails: SearchTrails, store: Reads) -> None:
         self._recall = recall
         self._trails = trails
+        self._store = store
 
     def __call__(self, query: SearchQuery) -> Searched:
         """Answer with at most `top_k` results by falling score, equal scores by memory id.
 
         There are no results if the scope and the filter have no kind in common. All kinds compete in one group,
         regardless of the project's groups. A question that depends on earlier ones is searched alone and together with
-        them, and the mean of both scores counts.
+        them, and the mean of both scores counts. The answer to a question that was found follows it with its score; if
+        there is room for one of them only, it is the answer.
 
         Raises: what the recall raises.
         """
         before = self._trails.before(query.project, query.session_id, query.text) if query.session_id else Before()
         found = self._found(query, before)
         asked = "\n".join((query.text, *before.texts))
-        results = tuple(_result(hit, score, before, asked) for hit, score in found.hits)
+        items, nothing_known = self._with_answers(query, found)
+        results = tuple(_result(item, before, asked) for item in items)
         if query.unseen_first:
             results = tuple(sorted(results, key=lambda result: result.seen_before))
         if query.session_id:
@@ -72,16 +79,33 @@ class Search:
         wording = wording_of(Locale.ZH if is_han(query.text) else Locale.EN)
         return Searched(
             results=results,
-            text=text_of(results, wording, is_unknown=found.nothing_known is not None),
+            text=text_of(results, wording, is_unknown=nothing_known is not None),
             receipt=found.receipt,
             degraded=found.degraded,
             together_with=before.texts,
-            nothing_known=found.nothing_known,
+            nothing_known=nothing_known,
         )
 
+    def _with_answers(self, query: SearchQuery, found: _Found) -> tuple[list[Selected], NothingKnown | None]:
+        """The hits with the answers to questions among them and to the query's own text, and what is nearly known."""
+        items = [
+            Selected(memory=hit.memory, score=score, replaced_by=hit.likely_replaced_by) for hit, score in found.hits
+        ]
+
+        def answered(project: Snapshot) -> tuple[list[Selected], NothingKnown | None]:
+            if not project.has_turns:
+                return items, found.nothing_known
+            asked, _ = apply_settings(_recall_query(query), project.settings)
+            first = project.replies_to(echo_hashes(query.text), asked.filter, None)
+            said = [item.memory.id for item in items if item.memory.session_id]
+            exchanges = dict(zip(said, project.exchanges(said, asked.filter, None), strict=True))
+            most = asked.top_k or PRESETS[Preset.AGENT].top_k
+            return with_replies(first, items, exchanges, most), None if first else found.nothing_known
+
+        return self._store.read(query.project, answered, allow_stale=query.allow_stale)
+
     def _found(self, query: SearchQuery, before: Before) -> _Found:
-        kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
-        asked = _recall_query(query, kinds)
+        asked = _recall_query(query)
         alone = self._recall(asked)
         if not before.texts:
             # A diversified recall is not sorted by score; a mixed list is.
@@ -129,7 +153,8 @@ def _mean(alone: Recalled, together: Recalled) -> _Found:
     )
 
 
-def _recall_query(query: SearchQuery, kinds: frozenset[MemoryKind]) -> RecallQuery:
+def _recall_query(query: SearchQuery) -> RecallQuery:
+    kinds = _KINDS[query.scope] & (query.filter.kinds or frozenset(MemoryKind))
     # An empty set of kinds would let all pass, so "none" is expressed by a time before all times.
     where = replace(query.filter, kinds=kinds) if kinds else replace(query.filter, created_before=-math.inf)
     return RecallQuery(
@@ -161,16 +186,16 @@ def text_of(results: Sequence[SearchResult], wording: Wording, *, is_unknown: bo
     return f"{first}{text}{wording.results_notice}\n"
 
 
-def _result(hit: Hit, score: float, before: Before, asked: str) -> SearchResult:
-    memory = hit.memory
+def _result(item: Selected, before: Before, asked: str) -> SearchResult:
+    memory = item.memory
     return SearchResult(
         type=_CODE_TYPE if memory.kind is MemoryKind.CODE_FRAGMENT else "knowledge",
         memory_id=memory.id,
         title=memory.index.title,
         content=_shown(_content(memory), asked),
-        score=score,
+        score=item.score or 0.0,
         seen_before=memory.id in before.seen,
-        likely_replaced_by=hit.likely_replaced_by,
+        likely_replaced_by=item.replaced_by,
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
 

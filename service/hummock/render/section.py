@@ -25,6 +25,7 @@ class Selected(Struct, frozen=True, kw_only=True):
         replaced_by: Id of the memory that most likely replaces it; empty if there is none.
         told: Its date, if it or another of the text's memories most likely replaces the other; else empty.
         is_replaced: Whether the other one replaces it.
+        answer_id: Id of the memory that answers it, if it asks and is shown with its answer; else empty.
     """
 
     memory: Memory
@@ -33,6 +34,7 @@ class Selected(Struct, frozen=True, kw_only=True):
     replaced_by: str = ""
     told: str = ""
     is_replaced: bool = False
+    answer_id: str = ""
 
     def age(self, wording: Wording) -> str:
         """Its date and whether it is replaced, as shown in a text, after a space; empty without a date."""

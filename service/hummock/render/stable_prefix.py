@@ -26,6 +26,7 @@ from hummock.core.render import (
     Tier,
 )
 from hummock.render.compose import FormOfText, behind, render_read, without
+from hummock.render.exchanges import answered
 from hummock.render.section import Frame, Section, Selected
 
 Select = Callable[[Sequence[str]], Sequence[Selected]]
@@ -129,7 +130,7 @@ class _Turn:
         quotas = _share_of_quotas(self.frame.quotas)
         frame = replace(self.frame, budget_tokens=room_tokens, quotas=quotas, force_best=False, query="")
         tried = self.form.write(tuple(items), frame)
-        fits = {one.memory_id for one in tried.memories if one.tier is self.form.tier}
+        fits = answered(items, {one.memory_id for one in tried.memories if one.tier is self.form.tier})
         prefix = self._prefix([item for item in items if item.memory.id in fits], self.frame)
         # The project's facts alone may exceed the room.
         return prefix if prefix.token_count <= room_tokens else Section()

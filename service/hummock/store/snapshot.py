@@ -9,15 +9,16 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from hummock.core.candidates import Gathered, GroupQuery, Standing
+from hummock.core.candidates import Gathered, GroupQuery, SessionWindow, Standing
 from hummock.core.errors import SeqNotReached
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.project import GivenNames, Project
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Alike, ChangePage, Neighbours, Outdated, Page
+from hummock.ports.store import Alike, ChangePage, Exchange, Neighbours, Outdated, Page
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.changes import changes_behind
 from hummock.store.search.crossing import foreign_count
+from hummock.store.search.exchanges import ExchangeDocs, exchange_docs, replies_to
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
@@ -139,6 +140,21 @@ class Snapshot:
         """Neighbours of each memory in its session or file."""
         return self.of(lambda view, stored: neighbours_of(view, stored, docs, count, full=full, most_bytes=most_bytes))
 
+    @property
+    def has_turns(self) -> bool:
+        """Whether any memory is, or was, a turn of a session."""
+        return self._view.columns.turns.has_any
+
+    def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
+        """Replies to turns with one of these texts; see `ports.Snapshot`."""
+        docs = self.of(lambda view, stored: replies_to(view, stored, text_hashes, where, window))
+        return [memory for memory in self.load(docs, full=True) if memory is not None]
+
+    def exchanges(self, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None) -> list[Exchange]:
+        """Question and replies of each of these turns; see `ports.Snapshot`."""
+        found = self.of(lambda view, stored: exchange_docs(view, stored, memory_ids, where, window))
+        return loaded_exchanges(found, self.load)
+
     def damaged(self) -> int:
         """Number of memories known to be damaged."""
         return len(self._engine.damage.of(self._view.number)) if self._engine.damage.is_any else 0
@@ -206,3 +222,17 @@ def replacements(view: ProjectView, stored: StoredProject, memory_ids: Sequence[
     superseded, ids, wanted = view.superseded(stored), view.columns.ids, set(memory_ids)
     by = {} if superseded is None else superseded.by
     return {ids[old]: tuple(ids[one] for one in new) for old, new in by.items() if ids[old] in wanted}
+
+
+def loaded_exchanges(found: Sequence[ExchangeDocs], load: Callable[..., list[Memory | None]]) -> list[Exchange]:
+    """The exchanges of these numbers, without memories that `load` does not give."""
+    docs = list(dict.fromkeys([doc for one in found for doc in (one.question, *one.replies) if doc is not None]))
+    by_doc = dict(zip(docs, load(docs, full=True), strict=True)) if docs else {}
+    return [
+        Exchange(
+            question=None if one.question is None else by_doc[one.question],
+            replies=tuple([memory for doc in one.replies if (memory := by_doc[doc]) is not None]),
+            answer_id=answer.id if one.answer is not None and (answer := by_doc[one.answer]) is not None else "",
+        )
+        for one in found
+    ]

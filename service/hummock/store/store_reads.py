@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hummock.core.candidates import Gathered, GroupQuery
+from hummock.core.candidates import Gathered, GroupQuery, SessionWindow
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
@@ -19,7 +19,7 @@ from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Alike, ChangePage, Generation, LookedUp, Neighbours, Outdated, Page
+from hummock.ports.store import Alike, ChangePage, Exchange, Generation, LookedUp, Neighbours, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
@@ -394,6 +394,16 @@ class _NoProject:
 
     def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
         return [Neighbours()] * len(docs)
+
+    @property
+    def has_turns(self) -> bool:
+        return False
+
+    def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
+        return []
+
+    def exchanges(self, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None) -> list[Exchange]:
+        return [Exchange()] * len(memory_ids)
 
     def damaged(self) -> int:
         return 0

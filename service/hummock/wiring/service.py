@@ -281,7 +281,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learn_turn=LearnTurn(
                 opened, preparation, clock, make_id, followers=(observe.follow,), on_pending=backfill.wake
             ),
-            search=Search(recall, trails),
+            search=Search(recall, trails, opened),
             explain=Explain(uncached, opened, embedder.space.calibration, clock),
             feedback=Feedback(opened),
             garden=Garden(opened, preparation, clock),

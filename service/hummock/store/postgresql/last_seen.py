@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 from msgspec.structs import replace
 
 from hummock.core import facets
-from hummock.core.candidates import Gathered, GroupQuery
+from hummock.core.candidates import Gathered, GroupQuery, SessionWindow
 from hummock.core.errors import StoreUnreachable
-from hummock.core.memory import Memory
+from hummock.core.memory import Filter, Memory
 from hummock.core.project import NO_NAMES, GivenNames, Project
 from hummock.core.settings import ProjectSettings
-from hummock.ports.store import Neighbours, Outdated
+from hummock.ports.store import Exchange, Neighbours, Outdated
 from hummock.store.postgresql.connections import DatabaseUnreachable
 from hummock.store.postgresql.database import Database
+from hummock.store.search.exchanges import exchange_docs, replies_to
 from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, holders, rarest
-from hummock.store.snapshot import Snapshot, replacements
+from hummock.store.snapshot import Snapshot, loaded_exchanges, replacements
 from hummock.store.tables import record_codec
 from hummock.store.tables.reads import DecodesRecords
 from hummock.store.tables.recent import RecentReads
@@ -107,6 +108,22 @@ class StaleSnapshot(Snapshot):
             return neighbours_of(self._view, self._remembered, docs, count, full=full, most_bytes=most_bytes)
         except Outdated:
             return [Neighbours(is_cut=True)] * len(docs)
+
+    def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
+        """The cached replies to turns with one of these texts; none if it cannot be told from what is cached."""
+        try:
+            docs = replies_to(self._view, self._remembered, text_hashes, where, window)
+        except Outdated:
+            return []
+        return [memory for memory in self.load(docs, full=True) if memory is not None]
+
+    def exchanges(self, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None) -> list[Exchange]:
+        """What belongs to these turns; nothing if it cannot be told from what is cached."""
+        try:
+            found = exchange_docs(self._view, self._remembered, memory_ids, where, window)
+        except Outdated:
+            return [Exchange()] * len(memory_ids)
+        return loaded_exchanges(found, self.load)
 
     def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
         """The cached ones of these memories, in order; None for others."""

@@ -1,0 +1,240 @@
+"""Questions of conversations in prompts and searches: never without their answers where there is room for both."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from hummock_client.v1 import context_service_pb2 as context
+from hummock_client.v1 import memory_pb2, recall_pb2
+from tests.service.calls import change_settings, learn
+from tests.service.conversing import learn_turn
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+pytestmark = pytest.mark.storeless
+
+CHAT, AGENT = recall_pb2.PRESET_CHAT, recall_pb2.PRESET_AGENT
+FORMS = (
+    context.RENDER_FORM_CONTEXT,
+    context.RENDER_FORM_WATERFALL,
+    context.RENDER_FORM_INDEX,
+    context.RENDER_FORM_MEMORIES,
+)
+USER, MODEL = memory_pb2.ORIGIN_USER_INPUT, memory_pb2.ORIGIN_AI_OUTPUT
+
+# What is asked, and the turn that answers it, which shares no word with it.
+TALKS = {
+    "en": ("how long does the webhook wait", "How long does a webhook wait before it is tried again?", "An hour."),
+    "zh": ("支付回调多久重试一次", "我们的支付回调失败后隔多久重试？", "每次翻一倍。"),
+    "mixed": ("feature flag 在哪里", "我们的 feature flag 存在哪儿？", "In Consul, under flags/prod."),
+    "a question within": ("where does Nora live", "Where does Nora live now? I must send a card.", "In Lisbon."),
+}
+WHERE = "Where do we keep the backup keys?"
+
+
+@pytest.fixture
+def session(toy: Stubs, project: str) -> str:
+    toy.session.CreateSession(project=project, id="s")
+    return project
+
+
+def prompt(
+    toy: Stubs,
+    project: str,
+    text: str,
+    *,
+    preset: Any = CHAT,
+    form: Any = FORMS[0],
+    budget: int | None = None,
+    **more: Any,
+) -> context.RenderResponse:
+    recall = recall_pb2.RecallRequest(query_text=text, preset=preset, **more)
+    request = context.RenderRequest(project=project, recall=recall, form=form, budget_tokens=budget)
+    return toy.context.RenderTurn(render=request, scope="s", turn=1).rendering
+
+
+def places(text: str, *parts: str) -> Sequence[int]:
+    """Where each part stands in a text, -1 if it does not."""
+    return [text.find(part) for part in parts]
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("preset", [CHAT, AGENT])
+@pytest.mark.parametrize("talk", TALKS)
+def test_an_answer_stands_behind_its_question(toy: Stubs, session: str, talk: str, preset: int, form: int) -> None:
+    asked, question, answer = TALKS[talk]
+    learn_turn(toy, session, "s", "The pier closes at six in winter.", "It opens at nine.")
+    learn_turn(toy, session, "s", question, answer)
+    learn_turn(toy, session, "s", "The kitchen is painted green.", "That suits the tiles.")
+    text = prompt(toy, session, asked, preset=preset, form=form).text
+    (first, second) = places(text, question, answer)
+    assert 0 <= first < second
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("budget", range(8, 260, 14))
+def test_no_budget_leaves_a_question_without_its_answer(toy: Stubs, session: str, form: int, budget: int) -> None:
+    """S2-12: where there is room for one of them only, it is the answer."""
+    for number in range(4):
+        learn_turn(toy, session, "s", f"Which colour has webhook number {number}?", f"Grey{number}, with a stripe.")
+    rendered = prompt(toy, session, "webhook colour", form=form, budget=budget)
+    for number in range(4):
+        question, answer = places(rendered.text, f"webhook number {number}", f"Grey{number}")
+        assert question < 0 or answer >= 0
+    dropped = {one.memory_id for one in rendered.memories if one.tier == context.TIER_DROPPED}
+    assert len(rendered.memories) == len({one.memory_id for one in rendered.memories}) == 8
+    assert dropped or "number 3" in rendered.text
+
+
+def test_room_for_one_is_the_answers(toy: Stubs, session: str) -> None:
+    learn_turn(
+        toy, session, "s", f"{WHERE} {'I have looked at every place that I know of. ' * 20}", "In the blue safe."
+    )
+    rendered = prompt(toy, session, "backup keys", form=context.RENDER_FORM_MEMORIES, budget=60)
+    assert "In the blue safe." in rendered.text
+    assert WHERE not in rendered.text
+    assert [(one.tier, one.reason) for one in rendered.memories][1:] == [
+        (context.TIER_DROPPED, "left out: there is room for its answer alone")
+    ]
+
+
+@pytest.mark.parametrize("preset", [CHAT, AGENT])
+def test_a_short_answer_brings_its_question(toy: Stubs, session: str, preset: int) -> None:
+    learn(
+        toy,
+        session,
+        note("And who may log in there?", id="q", session_id="t", speaker="ada", origin=MODEL),
+        note("Only the engineer on call.", id="a", session_id="t", speaker="bo", origin=USER),
+    )
+    assert places(prompt(toy, session, "engineer on call", preset=preset).text, "log in", "engineer")[0] >= 0
+
+
+def test_a_long_answer_stands_by_itself(toy: Stubs, session: str) -> None:
+    answer = "The lamp of the pier is lit at seven, since the ferry comes at eight. " * 8
+    learn(
+        toy,
+        session,
+        note("Shall I go on?", session_id="t", speaker="ada", origin=MODEL),
+        note(answer, session_id="t", speaker="bo", origin=USER),
+    )
+    assert "Shall I go on?" not in prompt(toy, session, "lamp of the pier").text
+
+
+def test_a_counter_question_lies_between(toy: Stubs, session: str) -> None:
+    learn_turn(toy, session, "s", "What shall I cook on Saturday?", "For how many?")
+    learn_turn(toy, session, "s", "For twelve guests.", "A pot of chickpea stew.")
+    said = ("cook on Saturday", "For how many?", "twelve guests", "chickpea stew")
+    found = places(prompt(toy, session, "what to cook on Saturday").text, *said)
+    assert -1 not in found
+    assert found == sorted(found)
+
+
+def test_what_the_asker_adds_is_no_answer(toy: Stubs, session: str) -> None:
+    said = [
+        ("q", "ada", WHERE),
+        ("more", "ada", "No hurry."),
+        ("a", "bo", "In the blue safe."),
+        ("b", "bo", "It rains."),
+    ]
+    learn(toy, session, *[note(text, id=one, session_id="t", speaker=who, origin=USER) for one, who, text in said])
+    text = prompt(toy, session, "backup keys").text
+    assert "blue safe" in text
+    assert "It rains." not in text
+
+
+@pytest.mark.parametrize("preset", [CHAT, AGENT])
+@pytest.mark.parametrize("talk", TALKS)
+def test_what_was_asked_before_in_the_same_words_is_answered(toy: Stubs, session: str, talk: str, preset: int) -> None:
+    """S4-48 (T2): the question itself is an echo; its answer is not."""
+    _, question, answer = TALKS[talk]
+    learn_turn(toy, session, "s", question, answer)
+    text = prompt(toy, session, question, preset=preset).text
+    assert answer in text
+    assert question not in text
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [{"origins": [USER]}, {"speakers": ["user"]}, {"excluded_ids": ["a"]}],
+    ids=lambda condition: next(iter(condition)),
+)
+def test_what_a_filter_excludes_is_not_brought(toy: Stubs, session: str, condition: dict[str, Any]) -> None:
+    """S4-51, S4-53."""
+    learn(
+        toy,
+        session,
+        note(WHERE, id="q", session_id="t", speaker="user", origin=USER),
+        note("In the blue safe.", id="a", session_id="t", speaker="assistant", origin=MODEL),
+    )
+    assert "blue safe" in prompt(toy, session, "backup keys").text
+    where = memory_pb2.MemoryFilter(**condition)
+    text = prompt(toy, session, "backup keys", filter=where).text
+    assert WHERE in text
+    assert "blue safe" not in text
+
+
+def test_the_origins_of_the_projects_settings_hold(toy: Stubs, session: str) -> None:
+    """S4-53."""
+    learn_turn(toy, session, "s", WHERE, "In the blue safe.")
+    change_settings(toy, session, "chat.origins", chat={"origins": [USER]})
+    assert "blue safe" not in prompt(toy, session, "backup keys").text
+
+
+def test_a_replaced_answer_is_not_brought(toy: Stubs, session: str) -> None:
+    learn(
+        toy,
+        session,
+        note(WHERE, id="q", session_id="t", speaker="user", origin=USER),
+        note("In the blue safe.", id="a", session_id="t", speaker="assistant", origin=MODEL),
+    )
+    learn(toy, session, note("The safe is grey now.", id="n", supersedes=["a"]))
+    assert "blue safe" not in prompt(toy, session, "backup keys").text
+
+
+def test_the_order_of_one_path_is_kept(toy: Stubs, session: str) -> None:
+    """1.1-10, S4-51."""
+    learn_turn(toy, session, "s", WHERE, "In the blue safe.")
+    text = prompt(toy, session, "backup keys", paths=[recall_pb2.RECALL_PATH_KEYWORD]).text
+    assert WHERE in text
+    assert "blue safe" not in text
+
+
+@pytest.mark.parametrize("talk", TALKS)
+def test_a_search_shows_an_answer_behind_its_question(toy: Stubs, session: str, talk: str) -> None:
+    """S1-02, S1-11."""
+    asked, question, answer = TALKS[talk]
+    learn_turn(toy, session, "s", question, answer)
+    for count, most in itertools.product(range(2), (1, 2, 10)):
+        found = toy.context.Search(project=session, query_text=(asked, question)[count], top_k=most)
+        shown = [one.content for one in found.results]
+        assert len(shown) <= most
+        assert answer in shown
+        assert answer in found.text
+    assert found.HasField("nothing_known") is False
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("budget", [86, 156, 184, 198, 240])
+def test_a_stable_prefix_holds_no_question_alone(toy: Stubs, session: str, form: int, budget: int) -> None:
+    """1.1-11."""
+    for number in range(4):
+        learn_turn(toy, session, "s", f"Which colour has webhook number {number}?", f"Grey{number}, with a stripe.")
+    token = b""
+    for number in (0, 1, 2, 3, 0):
+        rendered = toy.context.Render(
+            project=session,
+            recall=recall_pb2.RecallRequest(query_text=f"webhook colour {number}", preset=CHAT),
+            form=form,
+            budget_tokens=budget,
+            placement=context.PLACEMENT_TAIL,
+            prefix_token=token,
+            rebase=number == 2,
+        )
+        token = rendered.prefix.token
+        for each in range(4):
+            question, answer = places(rendered.text, f"webhook number {each}", f"Grey{each}")
+            assert question < 0 or answer >= 0
