@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from hummock.core import facets
 from hummock.core.memory import CodeFragment, Filter, MemoryKind, Origin
 from hummock.ports.store import Snapshot
+from hummock.text.told_days import told_time
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import IDS, SESSIONS, TAGS, Entry, delete_request, entries
@@ -152,4 +153,4 @@ def test_a_filter_lets_through_what_its_rules_say(
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(entry=dressed(), where=filters())
 def test_one_memory_passes_a_filter_as_it_does_among_others(entry: Entry, where: Filter) -> None:
-    assert facets.passes(entry.memory(), where) == passes(entry, where)
+    assert facets.passes(entry.memory(), where, told_time) == passes(entry, where)

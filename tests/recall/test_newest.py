@@ -42,6 +42,17 @@ def test_the_newer_comes_first_for_questions_of_now_and_the_older_for_how_it_was
     assert order(old, OTHER, new, text="what did we eat there?") == ("old", "other", "new")
 
 
+def test_a_day_that_a_text_names_is_not_when_it_was_told() -> None:
+    """A note told after another may tell of a day before it: "we moved last Wednesday"."""
+    named: dict[str, Any] = {"event_time": NOW - 90 * DAY}
+    assert order(Row(**OLD), OTHER, Row(**NEW, **named)) == ("old", "other", "new")
+    assert order(Row(**OLD), OTHER, Row(**NEW | named | {"traits": CHANGE | int(Trait.DATED)})) == (
+        "new",
+        "old",
+        "other",
+    )
+
+
 def test_the_replaced_one_names_its_replacement() -> None:
     found = placed(Row(**OLD), OTHER, Row(**NEW))
     assert found.replaced_by == {0: 2}

@@ -51,7 +51,7 @@ def drafts() -> list[Draft]:
         Draft(
             id="turn", kind=MemoryKind.NOTE, payload=Payload(content="昨天去哪了？"), session_id="s", speaker="Mia Wong"
         ),
-        Draft(kind=MemoryKind.NOTE, id="new", payload=Payload(content="Max is old"), supersedes=("titled",)),
+        Draft(kind=MemoryKind.NOTE, id="new", payload=Payload(content="Yesterday Max was old"), supersedes=("titled",)),
         *(Draft(kind=MemoryKind.NOTE, id=f"n{at}", payload=Payload(content=text)) for at, text in enumerate(texts)),
     ]
 

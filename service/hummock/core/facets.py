@@ -6,10 +6,11 @@ A facet is a term of the same list as the words of the text.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
 
-from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory, told_time
+from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, Memory
 
 _LONGEST = 120
 _MARK = "\x1f"
@@ -104,8 +105,13 @@ def _facet(prefix: str, value: str) -> str:
     return f"{_MARK}{prefix}{value}"
 
 
-def passes(memory: Memory, where: Filter) -> bool:
-    """Whether the memory meets all conditions; one on paths needs its payload."""
+def needs_payload(where: Filter) -> bool:
+    """Whether the condition can only be judged with a memory's payload: paths and days are read from it."""
+    return bool(where.paths) or where.event_after is not None or where.event_before is not None
+
+
+def passes(memory: Memory, where: Filter, told_time: Callable[[Memory], float | None]) -> bool:
+    """Whether the memory meets all conditions; those on paths and on `told_time` need its payload."""
     return (
         (not where.kinds or memory.kind in where.kinds)
         and (memory.pinned or not where.pinned)
@@ -115,7 +121,7 @@ def passes(memory: Memory, where: Filter) -> bool:
         and (not where.writers or memory.writer in where.writers)
         and (where.created_after is None or memory.create_time >= where.created_after)
         and (where.created_before is None or memory.create_time < where.created_before)
-        and _is_told_within(memory, where)
+        and _is_told_within(memory, where, told_time)
         and memory.id not in where.excluded_ids
         and _has_tags(memory, where.tags)
         and set(where.metadata) <= set(memory.metadata)
@@ -123,7 +129,7 @@ def passes(memory: Memory, where: Filter) -> bool:
     )
 
 
-def _is_told_within(memory: Memory, where: Filter) -> bool:
+def _is_told_within(memory: Memory, where: Filter, told_time: Callable[[Memory], float | None]) -> bool:
     if where.event_after is None and where.event_before is None:
         return True
     told = told_time(memory)

@@ -216,20 +216,13 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         return self.expire_time is not None and self.expire_time <= now
 
 
-def told_time(memory: Memory) -> float | None:
-    """Return a memory's event time in Unix seconds; for a session's turn without one its create time."""
-    if memory.event_time is None and memory.session_id:
-        return memory.create_time
-    return memory.event_time
-
-
 class Filter(Struct, frozen=True, kw_only=True):
     """Condition on memories; conditions of different fields must all hold, empty means no condition.
 
     `kinds`, `origins`, `session_ids`, `paths`, `speakers` and `writers` require any of their values, `tags` and
     `metadata` all. A path matches in full or as a suffix ("RepaymentService.java"); one that ends with "/" is a folder,
     and matches all below it. Times are Unix seconds, `created_before` and `event_before` exclusive; event times are
-    those of `told_time`, and a memory without one passes neither. `pinned` lets only pinned ones pass.
+    those of `told_days.told_time`, and a memory without one passes neither. `pinned` lets only pinned ones pass.
     """
 
     kinds: frozenset[MemoryKind] = frozenset()

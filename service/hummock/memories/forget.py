@@ -20,6 +20,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork
 from hummock.text.normalise import prose
 from hummock.text.template import told
+from hummock.text.told_days import told_time
 
 _PAGE = 512
 
@@ -126,7 +127,7 @@ class Forget:
     def _chosen(self, command: ForgetCommand, deadline: Deadline) -> Iterator[Memory]:
         if command.ids and not command.contains:
             found = self._store.get(command.project, list(dict.fromkeys(command.ids)), 0, full=True)
-            yield from (one for one in found if one is not None and passes(one, command.where))
+            yield from (one for one in found if one is not None and passes(one, command.where, told_time))
             return
         after: int | None = 0
         while after is not None:
@@ -147,7 +148,7 @@ def _meets(held: Memory, command: ForgetCommand) -> bool:
     payload = held.payload
     texts = (held.index.title, *held.index.tags, told(payload) if payload else "")
     holds = not command.contains or any(_ascii_folded(command.contains) in _ascii_folded(text) for text in texts)
-    return holds and passes(held, command.where)
+    return holds and passes(held, command.where, told_time)
 
 
 def _ascii_folded(text: str) -> bytes:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
 from hummock.core.errors import InvalidRequest, MemoryNotFound, Unavailable
-from hummock.core.facets import passes
+from hummock.core.facets import needs_payload, passes
 from hummock.core.memory import (
     Changes,
     Deleted,
@@ -39,6 +39,7 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store
 from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.template import as_draft
+from hummock.text.told_days import told_time
 
 Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
@@ -120,7 +121,7 @@ class Garden:
 
     def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
         """Return the events after the write `after`: of memories that pass the filter, and all removals."""
-        page = self._store.memory_events(project, after, full=full or bool(where.paths))
+        page = self._store.memory_events(project, after, full=full or needs_payload(where))
         told = (_told(event, where, full=full) for event in page.events)
         return replace(page, events=tuple(event for event in told if event is not None))
 
@@ -173,7 +174,9 @@ class Garden:
         def apply(work: UnitOfWork) -> DeleteReply:
             # A memory changed since may no longer pass.
             there = ((one, work.get(one)) for one in ids)
-            deleted = sum(memory is not None and passes(memory, where) and work.delete(one) for one, memory in there)
+            deleted = sum(
+                memory is not None and passes(memory, where, told_time) and work.delete(one) for one, memory in there
+            )
             return DeleteReply(deleted_count=deleted, remaining_count=count - len(ids))
 
         command = WriteCommand(project=project, request_id=request_id, fingerprint=fingerprint)
@@ -248,7 +251,7 @@ def _told(event: MemoryEvent, where: Filter, *, full: bool) -> MemoryEvent | Non
         return None
     if memory is None:
         return event
-    if passes(memory, where):
+    if passes(memory, where, told_time):
         return event if full else replace(event, memory=replace(memory, payload=None))
     if event.type is MemoryEventType.CREATED:
         return None

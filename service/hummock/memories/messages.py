@@ -32,6 +32,7 @@ from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.credentials import as_stored
 from hummock.text.template import as_draft
+from hummock.text.told_days import event_time_read
 
 MOST_FOLLOWING = 512
 """Following messages that one call deletes; other writes wait some tens of milliseconds for it."""
@@ -167,8 +168,10 @@ def relearn(
         return replace(message, memory_id="", held_id="")
     known = memory_of(work, message)
     memory = make_memory(prepared, known, chunk_count=len(vectors), now=now)
-    # Its default event time is the message's send time, which is final only within the write.
-    memory = replace(memory, event_time=message.send_time if memory.event_time is None else memory.event_time)
+    # Its default event time is the message's send time, which is final only within the write; a day that the text
+    # names goes before it.
+    if memory.event_time is None and event_time_read(memory) is None:
+        memory = replace(memory, event_time=message.send_time)
     if prepared.held_for:
         _unlearn(work, message, but_for=memory.id)
         hold(work, memory, prepared.held_for, now)

@@ -24,6 +24,7 @@ from hummock.recall.query_features import QueryFeatures
 from hummock.text.normalise import CJK, prose
 from hummock.text.question import question_of
 from hummock.text.questions import Tense, Trait, tense_of
+from hummock.text.told_days import when_said
 from hummock_kernels.files import FileShares, order_by_files
 
 SPEAKER_GAIN = 1.12
@@ -314,7 +315,7 @@ def _replaced(fused: Fused, tells: NDArray[np.int64], one_thing: float) -> tuple
     that nobody vouches for replaces only what that writer has said.
     """
     rows, vectors = fused.candidates.rows[fused.row], fused.candidates.vector(fused.row)
-    told = np.where(np.isnan(rows["event_time"]), rows["create_time"], rows["event_time"])
+    told = when_said(rows["event_time"], rows["create_time"], rows["traits"])
     tells = tells[np.argsort(told[tells], kind="stable")]
     writers = fused.candidates.writer
     writer = writers[fused.row] if len(writers) else np.zeros(len(rows), np.uint32)

@@ -243,13 +243,14 @@ class Trait(IntFlag):
     """Traits of a text.
 
     ASKS ends in a question, ASKS_WITHIN has one in its last line, TELLS_TIME tells a time, TELLS_CHANGE that something
-    is no longer as it was.
+    is no longer as it was, DATED names the one day on which it happened, which counts as its event time.
     """
 
     ASKS = 1
     ASKS_WITHIN = 2
     TELLS_TIME = 4
     TELLS_CHANGE = 8
+    DATED = 16
 
 
 def asks(text: str) -> bool:

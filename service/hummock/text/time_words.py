@@ -77,6 +77,11 @@ def time_intervals(question: Question, as_of: float, zone: tzinfo = UTC) -> tupl
     return tuple({(interval.start, interval.end): interval for interval in reversed(found)}.values())
 
 
+def times_in(text: str, hints: frozenset[str], now: datetime) -> list[TimeMatch]:
+    """The words of a text, in simplified characters, that mean a time at a moment of the wall clock."""
+    return [said for table in _tables(text, hints) for said in table.find(text, now)]
+
+
 def speaks_of_a_time(text: str) -> bool:
     """Whether the opening of a text has any words for a time, whenever it was written."""
     looked_at = simplified(nfkc(text[:MAX_OPENING]))

@@ -12,6 +12,7 @@ from hummock.store.search.nearest import nearest
 from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 from hummock.text.questions import Trait
+from hummock.text.told_days import when_said
 from hummock_kernels.cosine import score_rows
 
 _STATES = np.uint8(Trait.TELLS_CHANGE | Trait.ASKS)
@@ -28,7 +29,7 @@ def changes_behind(view: ProjectView, stored: StoredProject, after: int, most: i
     if superseded is not None:
         is_note &= superseded.current != 0
     telling = np.flatnonzero(is_note & (columns.traits & _STATES == Trait.TELLS_CHANGE) & (columns.doc > after))
-    told = np.where(np.isnan(columns.event_time), columns.create_time, columns.event_time)
+    told = when_said(columns.event_time, columns.create_time, columns.traits)
     states = is_note & (columns.traits & Trait.ASKS == 0)
     found = tuple(_change(view, states, told, int(ordinal), alike) for ordinal in telling[:most])
     return ChangePage(changes=found, next_after=found[-1].doc if len(telling) > most else None)

@@ -20,7 +20,8 @@ from hummock.core.review import is_of_no_hand
 from hummock.text import template
 from hummock.text.likeness import likeness, name_of
 from hummock.text.normalise import prose
-from hummock.text.questions import traits_of
+from hummock.text.questions import Trait, traits_of
+from hummock.text.told_days import event_time_read
 
 _ON_DISK: dict[str, np.dtype[Any]] = {"length": np.dtype("<u4"), "chunk_count": np.dtype("<u2")}
 """Columns with a smaller dtype on disk than in memory."""
@@ -86,11 +87,15 @@ def pack_row(
     text = template.compared(memory.kind, memory.index.title, memory.payload) if memory.payload else ""
     echo, apart = likeness(text, memory.metadata, is_code=template.is_code(memory.kind))
     helpful, wrong = verdicts
+    traits, event_time = _traits(memory), memory.event_time
+    if event_time is None and traits & Trait.TELLS_TIME:
+        event_time = event_time_read(memory)
+        traits |= 0 if event_time is None else Trait.DATED
     row = {
         "doc": doc,
         "create_time": memory.create_time,
         "update_time": memory.update_time,
-        "event_time": math.nan if memory.event_time is None else memory.event_time,
+        "event_time": math.nan if event_time is None else event_time,
         "text_hash": echo,
         "id_hash": id_hash(memory.id),
         "length": length,
@@ -99,7 +104,7 @@ def pack_row(
         "kind": memory.kind,
         "origin": memory.origin,
         "session": id_hash(memory.session_id) if memory.session_id else 0,
-        "traits": _traits(memory),
+        "traits": traits,
         "name_hash": id_hash(name) if name else 0,
         "supersedes": bool(memory.supersedes),
         "speaker": speaker_hash(memory.speaker),

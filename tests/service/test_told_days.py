@@ -1,0 +1,114 @@
+"""Memories that say on which day something happened answer questions for that day."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from hummock_client.v1 import memory_pb2, recall_pb2
+from tests.service.calls import ask, contents, edit, learn, memory_ids, stamp, watching
+from tests.service.inputs import note
+from tests.service.running import Stubs
+
+SAID = datetime(2026, 11, 25, 9, 30, tzinfo=UTC)  # a Wednesday
+NOW = SAID + timedelta(days=30)
+
+
+def told(text: str, said: datetime = SAID, **more: object) -> memory_pb2.Memory:
+    return note(text, create_time=stamp(said), **more)  # type: ignore[arg-type] # fields of a memory
+
+
+def between(start: datetime, end: datetime) -> memory_pb2.MemoryFilter:
+    return memory_pb2.MemoryFilter(event_after=stamp(start), event_before=stamp(end))
+
+
+def on(day: datetime) -> memory_pb2.MemoryFilter:
+    midnight = day.replace(hour=0, minute=0)
+    return between(midnight, midnight + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "others", "question", "as_of"),
+    [
+        (
+            "Last Wednesday we repaired the pier",
+            ("Last Monday we painted the shed", "Last Friday we bought nails"),
+            "What did we do on November 18th?",
+            NOW,
+        ),
+        ("Last Wednesday we repaired the pier", ("We repaired the boat",), "What did we do last Wednesday?", SAID),
+        ("上周三我们修了码头", ("上周一我们刷了棚子", "上周五买了钉子"), "11月18日我们做了什么？", NOW),
+        ("上周三我们修了码头", ("我们修了船",), "上周三我们做了什么？", SAID),
+        ("昨天 deploy 了 v2.1", ("deploy 了 v2.0", "三天前 deploy 了 v1.9"), "11月24日 deploy 了什么？", NOW),
+        ("Yesterday we shipped 新版本", ("We shipped 旧版本",), "what was shipped on November 24th?", NOW),
+    ],
+)
+def test_a_question_for_a_day_is_answered_by_what_names_it(
+    toy: Stubs, project: str, text: str, others: tuple[str, ...], question: str, as_of: datetime
+) -> None:
+    learn(toy, project, *[told(other) for other in others], told(text))
+    for preset in (recall_pb2.PRESET_CHAT, recall_pb2.PRESET_AGENT):
+        found = ask(toy, project, question, as_of=stamp(as_of), preset=preset)
+        assert contents(found)[0] == text
+        assert found.hits[0].time_match == 1
+
+
+def test_a_filter_by_time_has_the_same_days(toy: Stubs, project: str) -> None:
+    learn(
+        toy,
+        project,
+        told("Yesterday we swam in the lake", id="read"),
+        told("Yesterday we swam in the sea", id="given", event_time=stamp(SAID - timedelta(days=9))),
+        told("We swam in the pool", id="none"),
+        told("On Friday we swim", id="open"),
+    )
+    yesterday, other = on(SAID - timedelta(days=1)), on(SAID - timedelta(days=9))
+    assert memory_ids(toy, project, filter=yesterday) == ["read"]
+    assert memory_ids(toy, project, filter=other) == ["given"]
+    with watching(toy, project, filter=yesterday) as news:
+        learn(toy, project, told("It rained in the valley", id="w"), told("Yesterday it rained on the hills", id="x"))
+        assert [event.id for event in next(news).events.events] == ["x"]
+    removed = toy.memory.DeleteMemories(project=project, filter=yesterday)
+    assert removed.deleted_count == 2
+    assert memory_ids(toy, project) == ["given", "none", "open", "w"]
+
+
+def test_what_the_caller_gave_stays(toy: Stubs, project: str) -> None:
+    given = stamp(SAID - timedelta(days=9))
+    learn(toy, project, told("Yesterday we swam", id="m", event_time=given), told("Yesterday we ran", id="n"))
+    stored = {one: toy.memory.GetMemory(project=project, id=one).memory for one in ("m", "n")}
+    assert stored["m"].event_time == given
+    assert not stored["n"].HasField("event_time")
+
+
+def test_an_edited_text_is_read_again(toy: Stubs, project: str) -> None:
+    learn(toy, project, told("Yesterday we swam", id="m"))
+    edit(toy, project, note("Three days ago we swam", id="m"), "content")
+    assert memory_ids(toy, project, filter=on(SAID - timedelta(days=3))) == ["m"]
+    edit(toy, project, note("We swam", id="m"), "content")
+    assert memory_ids(toy, project, filter=memory_pb2.MemoryFilter(event_after=stamp(SAID - timedelta(99)))) == []
+
+
+def test_a_turn_that_names_a_day_tells_of_that_day(toy: Stubs, project: str) -> None:
+    toy.session.CreateSession(project=project, id="s")
+    reply = toy.context.LearnTurn(
+        project=project,
+        session_id="s",
+        user={"text": "昨天我们去了动物园"},
+        assistant={"text": "The pandas were asleep."},
+    )
+    user = toy.memory.GetMemory(project=project, id=reply.user.memory_id).memory
+    said = user.create_time.ToDatetime(UTC)
+    yesterday = said - timedelta(days=1)
+    near = between(yesterday - timedelta(seconds=1), yesterday + timedelta(seconds=1))
+    assert memory_ids(toy, project, filter=near) == [user.id]
+    assistant = toy.memory.GetMemory(project=project, id=reply.assistant.memory_id).memory
+    assert assistant.HasField("event_time")
+
+
+def test_an_event_told_again_on_another_day_is_shown_twice(toy: Stubs, project: str) -> None:
+    """Class of repeated events: the same words name another day."""
+    days = (SAID, SAID + timedelta(days=2))
+    learn(toy, project, *[told("Yesterday I swam a mile", day, id=f"m{day.day}") for day in days])
+    assert len(ask(toy, project, "swam a mile").hits) == 2
