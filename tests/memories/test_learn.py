@@ -338,3 +338,24 @@ def _query(vector: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> GroupQu
 
 def _remove(work: Workplace, *memory_ids: str) -> None:
     work.store.write("p", delete_request(memory_ids)).result(30)
+
+
+@pytest.mark.parametrize("text", ["Yesterday I swam a mile", "昨天 deploy 了一次", "今早跑了五公里"])
+def test_an_event_is_told_once_a_day(work: Workplace, text: str) -> None:
+    """Told again on another day it is another event; told again on that day it is not."""
+    told = []
+    for _ in range(3):
+        told += [*statuses(work, note(text)), *statuses(work, note(text))]
+        work.clock.move(86_400)
+    assert told == [CREATED, DUPLICATE] * 3
+    assert len(all_ids(work)) == 3
+    assert statuses(work, note("I swam a mile")) == [CREATED]
+    work.clock.move(86_400)
+    assert statuses(work, note("I swam a mile")) == [DUPLICATE]
+
+
+def test_a_given_time_says_by_itself_what_is_told_twice(work: Workplace) -> None:
+    given = replace(note("Yesterday I swam a mile"), create_time=work.clock.now())
+    assert statuses(work, given) == [CREATED]
+    work.clock.move(86_400)
+    assert statuses(work, given) == [DUPLICATE]

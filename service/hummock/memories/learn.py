@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import msgspec
 
@@ -14,6 +15,7 @@ from hummock.core.deadline import then
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
+from hummock.core.recall import SECONDS_A_DAY
 from hummock.core.review import Quarantined
 from hummock.core.settings import ProjectSettings
 from hummock.memories.pins import require_room, without_unverified_pin
@@ -21,7 +23,8 @@ from hummock.memories.preparation import Preparation, Prepared, lookups_of, make
 from hummock.memories.screening import families_of, unseen_in
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import TextKey, UnitOfWork, WriteRequest, Written
+from hummock.text.told_days import event_time_of, event_time_read
 
 _MOST_PROJECTS = 1024
 
@@ -250,8 +253,11 @@ def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | 
     existing = work.get(one.memory_id)
     if existing is not None and existing.fingerprint == one.fingerprint:
         return LearnResult(id=one.memory_id, status=LearnStatus.UNCHANGED, secrets=one.secrets)
-    key = sought_key(one)
-    holder = None if key is None else work.find_by_text(key)
+    key, sought = one.key, sought_key(one)
+    holder = None if sought is None else work.find_by_text(sought)
+    if sought is not None and holder is not None and existing is None:
+        key = _key_of_its_day(work, sought, holder, one, now)
+        holder = holder if key is sought else work.find_by_text(key)
     if existing is None and holder is not None:
         return LearnResult(id=holder, status=LearnStatus.DUPLICATE, duplicate_of=holder, secrets=one.secrets)
     if one.held_for:
@@ -260,9 +266,21 @@ def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | 
     if vectors is None:
         raise VectorsMissing
     memory = make_memory(one, existing, chunk_count=len(vectors), now=now)
-    work.put(memory, one.key, one.words.analysed().terms, vectors)
+    work.put(memory, key, one.words.analysed().terms, vectors)
     status = LearnStatus.CREATED if existing is None else LearnStatus.UPDATED
     return LearnResult(id=one.memory_id, status=status, secrets=one.secrets)
+
+
+def _key_of_its_day(work: UnitOfWork, key: TextKey, holder: str, one: Prepared, now: float) -> TextKey:
+    """The key; another one if the text names another day than when it was told first: "yesterday I ran"."""
+    first = work.get(holder)
+    if first is None or first.event_time is not None or one.draft.create_time is not None:
+        return key
+    before, named = event_time_read(first), event_time_of(one.draft.payload.content, now)
+    if before is None or named is None or before // SECONDS_A_DAY == named // SECONDS_A_DAY:
+        return key
+    said = key.identity + str(int(named // SECONDS_A_DAY)).encode()
+    return replace(key, identity=blake2b(said, digest_size=16).digest(), earlier=())
 
 
 def hold(work: UnitOfWork, memory: Memory, families: tuple[str, ...], now: float) -> None:
