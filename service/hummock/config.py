@@ -199,8 +199,8 @@ class Settings(BaseModel):
     cross_encoder: Literal["off", "auto", "on"] = "off"
     """Whether a cross-encoder ranks where a request leaves it open and joins the vector and the keyword path: the best
     few, or two hundred, as the deadline allows. "off" loads none."""
-    cross_encoder_model: str = Field(default="bge-reranker-base", min_length=1)
-    """Name of the cross-encoder in the model registry."""
+    cross_encoder_model: str = ""
+    """Name of the cross-encoder; unset means the one that is here: bge-reranker-v2-m3, else bge-reranker-base."""
     tokenizer_file: Directory | None = None
     """A `tokenizer.json`, or a `.tiktoken` file under the name of its vocabulary, that counts the tokens of prompts
     exactly; unset means an estimate."""

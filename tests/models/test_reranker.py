@@ -295,6 +295,18 @@ def test_a_directory_that_describes_itself_is_a_cross_encoder(
         find(TINY_RERANKER, models_directory)
 
 
+def test_without_a_name_it_is_the_one_that_was_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here: set[str] = set()
+    monkeypatch.setattr("hummock.models.registry.is_here", lambda model, directory: model.name in here)
+    for name, chosen in (
+        (None, "bge-reranker-v2-m3"),
+        ("bge-reranker-base", "bge-reranker-base"),
+        ("bge-reranker-v2-m3", "bge-reranker-v2-m3"),
+    ):
+        here |= {name} if name else set()
+        assert find_reranker("", tmp_path).name == chosen
+
+
 @pytest.mark.parametrize("model", RERANKERS.values(), ids=lambda model: model.name)
 def test_registered_cross_encoders_are_pinned(model: RerankerDescription) -> None:
     wanted = {file.name for file in model.downloads}

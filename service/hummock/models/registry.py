@@ -61,6 +61,9 @@ _ZH_MINILM_USE = TrioDescription(
 TRIOS: dict[str, TrioDescription] = {_ZH_MINILM_USE.name: _ZH_MINILM_USE}
 """Three models of the registry as one."""
 
+RERANKER_ORDER = (RERANKERS["bge-reranker-v2-m3"], RERANKERS["bge-reranker-base"])
+"""Cross-encoders, best first. The first one reads a hundred languages and is half of the other's size."""
+
 AUTO_ORDER = (_ZH_MINILM_USE, _ZH_MINILM, _ZH_MINILM.first, _ZH_MINILM.second)
 
 
@@ -73,7 +76,13 @@ def find(name: str, models_directory: Path) -> EmbeddingModel:
 
 
 def find_reranker(name: str, models_directory: Path) -> RerankerDescription:
-    """Find a cross-encoder by name in the registry, else in a directory with a description. Raises: ModelUnknown."""
+    """Find a cross-encoder by name in the registry, else in a directory with a description. Raises: ModelUnknown.
+
+    An empty name stands for the best that is here, or for the best of all if none is.
+    """
+    if not name:
+        here = (model for model in RERANKER_ORDER if is_here(model, models_directory))
+        return next(here, RERANKER_ORDER[0])
     known = RERANKERS.get(name) or read_description(models_directory, name)
     if not isinstance(known, RerankerDescription):
         raise ModelUnknown(name, [*RERANKERS])
