@@ -30,6 +30,7 @@ from hummock.core.memory import (
 )
 from hummock.core.settings import ProjectSettings, SecretSettings
 from hummock.text.analyzer import document_terms
+from hummock.text.told_days import told_time
 from tests.ports.asking import ask, ids
 from tests.snapshots import at
 from tests.strategies import SPACE, delete_request, unit_vector, write_request
@@ -249,7 +250,7 @@ def test_a_folder_is_all_code_below_it(work: Workplace, folders: list[str], expe
     where = Filter(paths=tuple(folders))
     assert found_ids(work, where) == expected
     full = work.garden.get("p", paths, 0, full=True)
-    assert [memory.id for memory in full if memory is not None and passes(memory, where)] == expected
+    assert [memory.id for memory in full if memory is not None and passes(memory, where, told_time)] == expected
 
 
 def test_a_path_is_the_same_composed_or_not(work: Workplace) -> None:
