@@ -5,13 +5,15 @@ Needs nothing but the standard library. Every file that pip installs is checked 
 
 from __future__ import annotations
 
+import os
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,6 +27,8 @@ SOURCES = (
     "clients/python/hummock_tools",
 )
 EXTRAS = ("server", "dev")
+COMPILERS = ("c++", "g++", "clang++")
+AVX2 = {"avx2", "fma", "f16c"}
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -57,11 +61,38 @@ def install(extra: str) -> None:
     pip("build tools", LOCKS / "build.txt", (*hashed, "-r", str(LOCKS / "build.txt")))
     pip("packages", lock, (*hashed, "-r", str(lock)))
     pip("hummock", None, ("--no-build-isolation", "--no-deps", "--editable", str(ROOT)))
+    build_graph(hashed)
     compile_sources()
     compile_kernels()
     for done in EXTRAS[: EXTRAS.index(extra) + 1]:  # dev holds all of server
         (VENV / f".{done}").touch()
     print(f"ready in {time.monotonic() - started_s:.0f} s: .venv/bin/hummock", flush=True)
+
+
+def build_graph(hashed: Sequence[str]) -> None:
+    """Build hnswlib, which has no wheels, where a C++ compiler is; without it large projects keep their sign bits."""
+    compiler = os.environ.get("CXX") or next(filter(shutil.which, COMPILERS), None)
+    if compiler is None:
+        print(f"graph index: left out, no C++ compiler ({', '.join(COMPILERS)}) was found", flush=True)
+        return
+    lock = LOCKS / "graph.txt"
+    # By itself it is built for this processor alone; and pip would keep that for other machines.
+    flags = " ".join(f"-m{each}" for each in sorted(AVX2)) if processor_flags() >= AVX2 else ""
+    environment = {"HNSWLIB_NO_NATIVE": "1", "CXXFLAGS": f"{os.environ.get('CXXFLAGS', '')} {flags}".strip()}
+    try:
+        pip("graph index", lock, ("--no-cache-dir", "--no-deps", *hashed, "-r", str(lock)), environment)
+    except SetupFailed:
+        print(f"graph index: left out, hnswlib could not be built; what pip said: {LOG}", flush=True)
+
+
+def processor_flags() -> set[str]:
+    """Instruction sets of the processor; empty where Linux does not list them."""
+    try:
+        listed = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return set()
+    found = re.search(r"^flags\s*:(.*)$", listed, re.MULTILINE)
+    return set(found[1].split()) if found else set()
 
 
 def compile_sources() -> None:
@@ -90,13 +121,14 @@ def create_venv() -> None:
         raise SetupFailed(f"the virtual environment .venv could not be made: {error}") from error
 
 
-def pip(title: str, lock: Path | None, arguments: Sequence[str]) -> None:
+def pip(title: str, lock: Path | None, arguments: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
     """Run `pip install`, show how far it is, and keep what it says in the log.
 
     Args:
         title: What is being installed, for people.
         lock: Counts the packages to come; None where there is one.
         arguments: After `pip install`.
+        environment: Variables besides those of this process.
 
     Raises:
         SetupFailed: pip failed; with its last lines.
@@ -115,6 +147,7 @@ def pip(title: str, lock: Path | None, arguments: Sequence[str]) -> None:
             stderr=subprocess.STDOUT,
             encoding="utf-8",
             errors="replace",
+            env={**os.environ, **(environment or {})},
         ) as process,
     ):
         if process.stdout is None:

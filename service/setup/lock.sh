@@ -22,6 +22,8 @@ compile build --constraint service/locks/server.txt service/locks/build.in
 compile dev --constraint service/locks/server.txt --constraint service/locks/build.txt \
     --extra server --extra code --extra convert --extra http --extra mcp --extra console --extra traces \
     --extra postgresql --extra dev pyproject.toml
+# What has no wheels, and is built where a C++ compiler is.
+compile graph --constraint service/locks/dev.txt --no-emit-package numpy service/locks/graph.in
 # What the image holds: models lie in it, so that nothing is fetched, which is all that tokenizers needs the hub for.
 compile image --constraint service/locks/dev.txt \
     --no-emit-package huggingface-hub --no-emit-package hf-xet --no-emit-package fsspec --no-emit-package filelock \

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
 import subprocess
 import tomllib
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
@@ -95,8 +97,56 @@ def test_the_interpreter_can_be_named(machine: Machine) -> None:
     assert "looked for python9" in done.stderr
 
 
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The installer, for a `.venv` whose Python says what it was called with and fails."""
+    spec = importlib.util.spec_from_file_location("hummock_install", ROOT / "service" / "setup" / "install.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "VENV", tmp_path)
+    monkeypatch.setattr(module, "LOG", tmp_path / "setup.log")
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text('#!/bin/sh\necho "NATIVE=$HNSWLIB_NO_NATIVE FLAGS=$CXXFLAGS" "$@"\nexit 1\n', encoding="utf-8")
+    python.chmod(0o755)
+    return module
+
+
+def test_without_a_compiler_the_graph_is_left_out_and_that_is_said_once(
+    install: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    monkeypatch.delenv("CXX", raising=False)
+    install.build_graph(())
+    said = capsys.readouterr().out
+    assert said == "graph index: left out, no C++ compiler (c++, g++, clang++) was found\n"
+    assert not install.LOG.exists()
+
+
+@pytest.mark.parametrize(
+    ("processor", "flags"), [({"avx2", "fma", "f16c", "avx512f"}, "-mavx2 -mf16c -mfma"), ({"avx2", "fma"}, "")]
+)
+def test_a_graph_that_cannot_be_built_stops_no_setup_and_is_never_built_for_one_processor(
+    install: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    processor: set[str],
+    flags: str,
+) -> None:
+    monkeypatch.setenv("CXX", "c++")
+    monkeypatch.delenv("CXXFLAGS", raising=False)
+    monkeypatch.setattr(install, "processor_flags", lambda: processor)
+    install.build_graph(("--require-hashes",))
+    assert capsys.readouterr().out.splitlines()[-1].startswith("graph index: left out, hnswlib could not be built")
+    called = install.LOG.read_text(encoding="utf-8")
+    assert called.startswith(f"NATIVE=1 FLAGS={flags} -m pip")
+    assert "--no-cache-dir --no-deps --require-hashes" in called
+
+
 def test_locks_pin_versions_and_hashes_and_no_addresses() -> None:
-    for name in ("build", "server", "dev", "docs"):
+    for name in ("build", "server", "dev", "docs", "graph"):
         text = (ROOT / "service" / "locks" / f"{name}.txt").read_text(encoding="utf-8")
         assert "://" not in text
         assert " @ " not in text
@@ -126,11 +176,13 @@ def test_the_locks_agree_where_they_overlap() -> None:
     [
         ("server", ("server", "code", "convert", "http", "console")),
         ("dev", ("dev", "server", "http", "mcp", "console")),
+        ("graph", ("graph",)),
     ],
 )
 def test_the_locks_hold_what_the_project_asks_for(lock: str, extras: tuple[str, ...]) -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    asked = [*project["dependencies"], *(each for extra in extras for each in project["optional-dependencies"][extra])]
+    of_all = [] if lock == "graph" else project["dependencies"]
+    asked = [*of_all, *(each for extra in extras for each in project["optional-dependencies"][extra])]
     text = (ROOT / "service" / "locks" / f"{lock}.txt").read_text(encoding="utf-8")
     locked = [Requirement(line.rstrip(" \\")) for line in text.splitlines() if line and not line.startswith(" ")]
     versions: dict[str, list[str]] = {}
