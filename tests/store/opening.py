@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.core.settings import IndexPolicy
 from hummock.ports.models import Clock
 from hummock.ports.writes import UnitOfWork
 from hummock.store import StoreLimits, WritableStore, open_store
@@ -31,6 +32,7 @@ def opened(
     quota_bytes: int = 128 * MIB,
     memory_budget_bytes: int = 64 * MIB,
     limits: StoreLimits = EAGER,
+    index: IndexPolicy = IndexPolicy.SIGNS,
     say: Callable[[str], None] = lambda line: None,
 ) -> Iterator[WritableStore]:
     """A store that is closed at the end."""
@@ -42,6 +44,7 @@ def opened(
         quota_bytes=quota_bytes,
         memory_budget_bytes=memory_budget_bytes,
         limits=limits,
+        index=index,
         say=say,
     )
     try:

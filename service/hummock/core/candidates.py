@@ -266,6 +266,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
         spelt: Matches of the query's spelling; None without one.
         in_window: Memories that passed the filter, inside the window.
         pending: Number of searched memories that wait for vectors; 0 without a query vector.
+        graph_recall: Proven recall of the graph that found the nearest by vector; None where a scan or sign bits did.
         is_cut: Whether some texts were not searched for the substrings, since there are too many.
     """
 
@@ -290,6 +291,7 @@ class Candidates(Struct, frozen=True, kw_only=True, eq=False):
     spelt: CorrectionScores | None = None
     in_window: int = 0
     pending: int = 0
+    graph_recall: float | None = None
     is_cut: bool = False
 
     def __len__(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from hashlib import sha256
 
 from msgspec import Struct
@@ -44,6 +45,32 @@ def _may_say(origin: Origin, earlier: Origin | None, *, is_said: bool) -> bool:
     return origin is not Origin.INDEXER or not is_said or earlier is Origin.INDEXER
 
 
+class GraphState(IntEnum):
+    """What became of the graph by which a project is searched by vector."""
+
+    NONE = 1
+    BUILDING = 2
+    KEPT = 3
+    DROPPED = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphReport:
+    """What became of a project's graph; `reason` is for people, empty where it is proven.
+
+    Attributes:
+        rows: Vectors of the graph that was built last.
+        recall: Share of the nearest 50 memories that it finds, in [0, 1].
+        time_share: Its time as a share of that of sign bits.
+    """
+
+    state: GraphState = GraphState.NONE
+    reason: str = ""
+    rows: int = 0
+    recall: float = 0.0
+    time_share: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
     """The current state of a project; its create time is in Unix seconds.
@@ -55,6 +82,7 @@ class Project:
         kinds: Number of memories by kind, without empty kinds.
         pending_count: Memories that wait for vectors.
         feedback: Feedback so far; zeros if it was not read.
+        graph: Report on its graph; None if it was not read, or there is no place for one.
     """
 
     name: str
@@ -66,6 +94,7 @@ class Project:
     kinds: Mapping[MemoryKind, int]
     pending_count: int = 0
     feedback: FeedbackCounts = field(default_factory=FeedbackCounts)
+    graph: GraphReport | None = None
 
     @property
     def memory_count(self) -> int:

@@ -110,6 +110,14 @@ class SmallTalkPolicy(IntEnum):
     KEEP = 2
 
 
+class IndexPolicy(IntEnum):
+    """Index of vectors in a large project: SIGNS alone, a GRAPH beside them, or with AUTO one that proves itself."""
+
+    AUTO = 1
+    SIGNS = 2
+    GRAPH = 3
+
+
 class TurnSettings(Struct, array_like=True, frozen=True, kw_only=True):
     """What of a turn becomes a memory."""
 

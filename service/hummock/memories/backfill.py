@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -18,6 +15,7 @@ from hummock.core.embedding import DIGEST_BYTES, Embedding
 from hummock.core.errors import ProjectNotFound, places_of
 from hummock.core.memory import Memory, Origin, WriteCommand
 from hummock.core.project import EmbeddingStatus
+from hummock.core.threads import give_way
 from hummock.memories.preparation import chunks_of
 from hummock.memories.sessions import NoReply, written
 from hummock.ports.claims import Claim, ClaimLost, Work
@@ -39,10 +37,6 @@ _REST_S = 5.0
 
 _HELD_S = 1.0
 """Between two looks at a project where another service makes vectors."""
-
-_NICENESS = 10
-"""Linux schedules by thread: with this niceness a call gets nine tenths of a core shared with a worker, and a worker
-still progresses while other programs keep all cores busy."""
 
 _log = logging.getLogger(__name__)
 
@@ -341,10 +335,3 @@ def _digests(space_id: str, texts: Sequence[str]) -> list[bytes]:
         own.update(text.encode())
         digests.append(own.digest())
     return digests
-
-
-def give_way() -> None:
-    """Lower this thread's priority, if the system has priorities of threads."""
-    if sys.platform == "linux":
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

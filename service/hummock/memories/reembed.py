@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import places_of
-from hummock.memories.backfill import give_way
+from hummock.core.threads import give_way
 from hummock.memories.preparation import chunks_of
 from hummock.ports.models import Embedder
 from hummock.ports.store import Embedded, SpaceBeside, Store

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from hummock.core.candidates import Gathered, GroupQuery, SessionWindow, Standing
 from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
-from hummock.core.project import DeletedProject, GivenNames, Project, Stars, StoreStatus
+from hummock.core.project import DeletedProject, GivenNames, GraphReport, Project, Stars, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports.claims import Claims
@@ -455,6 +455,9 @@ class Store(Reads, Protocol):
 
     def settings(self, project: str) -> ProjectSettings:
         """Return a project's own settings; none of an unknown project."""
+
+    def graph(self, project: str) -> GraphReport | None:
+        """Report on the graph of a project; None if the project is not in memory, or has no place for one."""
 
     def projects(self, after: str, limit: int) -> list[Project]:
         """Return at most `limit` projects whose names come after `after`, ordered by UTF-8 bytes."""

@@ -14,7 +14,7 @@ from hummock.core.candidates import Gathered, GroupQuery, SessionWindow
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
-from hummock.core.project import NO_NAMES, GivenNames, Project, Stars
+from hummock.core.project import NO_NAMES, GivenNames, GraphReport, Project, Stars
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
@@ -281,6 +281,11 @@ class StoreReads:
         """A project, or None."""
         record = self._projects.look(name, TableProject.record)
         return None if record is None else self._project(record)
+
+    def graph(self, project: str) -> GraphReport | None:
+        """Report on a loaded project's graph; see `ports.Store`."""
+        view = self._views.view_at_hand(project)
+        return None if view is None or view.graph is None else view.graph.report
 
     def projects(self, after: str, limit: int) -> list[Project]:
         """At most `limit` projects with names after `after`, in the order of their names' UTF-8 bytes."""

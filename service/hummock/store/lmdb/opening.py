@@ -6,13 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hummock.core.embedding import EmbeddingSpace
+from hummock.core.settings import IndexPolicy
 from hummock.ports.claims import Claim, Work
 from hummock.ports.models import Clock
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.files import written_at
 from hummock.store.lmdb.room import DiskRoom, Upkeep
+from hummock.store.lmdb.saved_graphs import SavedGraphFiles
 from hummock.store.lmdb.saved_views import SavedViewFiles
+from hummock.store.search.graph_builder import graph_builder
 from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import ReadOnlyStore, WritableStore
 from hummock.store.tables.stored_projects import TableProjects
@@ -31,6 +34,7 @@ def open_store(
     quota_bytes: int,
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
+    index: IndexPolicy = IndexPolicy.SIGNS,
     say: Say = lambda line: None,
 ) -> WritableStore:
     """Open a store for reading and writing; the directory is created if missing.
@@ -38,8 +42,8 @@ def open_store(
     It keeps its space, unless the given one is recorded beside it: then it switches to that (`write/spaces.py`).
 
     `map_bytes` bounds the data file: address space only, it grows on demand. `quota_bytes` bounds the live data, and
-    `memory_budget_bytes` loaded projects; the most recently read one alone may exceed it. `say` takes progress lines
-    for people while terms of an earlier analyzer are updated.
+    `memory_budget_bytes` loaded projects; the most recently read one alone may exceed it. `index` is that of vectors in
+    large projects. `say` takes progress lines for people while terms of an earlier analyzer are updated.
 
     Raises: StartError: the directory is in use, unusable, of another space, or of a newer version or analyzer.
     """
@@ -50,7 +54,9 @@ def open_store(
         switch_space(environment, clock.now())
         reanalyse(environment, claims, say)
         projects = TableProjects(environment, clock.now)
-        views = ViewCache(projects, memory_budget_bytes, limits, SavedViewFiles(environment, limits, is_writer=True))
+        saved = SavedViewFiles(environment, limits, is_writer=True)
+        graphs = graph_builder(index, SavedGraphFiles(environment, is_writer=True))
+        views = ViewCache(projects, memory_budget_bytes, limits, saved, graphs)
         room = DiskRoom(environment, quota_bytes, limits)
         upkeep = Upkeep(environment, room, clock)
         writer = start_writer(environment, claims, room, views, clock, limits, upkeep.look)
@@ -69,6 +75,7 @@ def open_reads(
     map_bytes: int = MAP_BYTES,
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
+    index: IndexPolicy = IndexPolicy.SIGNS,
 ) -> ReadOnlyStore:
     """Open a store that another process of this machine writes, for reads, which see all its commits.
 
@@ -79,7 +86,8 @@ def open_reads(
     environment = Environment(directory, space, map_bytes, is_read_only=True)
     projects = TableProjects(environment, clock.now)
     saved = SavedViewFiles(environment, limits, is_writer=False)
-    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved))
+    graphs = graph_builder(index, SavedGraphFiles(environment, is_writer=False))
+    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved, graphs))
 
 
 class OnlyWriter:

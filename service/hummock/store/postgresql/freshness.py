@@ -15,7 +15,7 @@ from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.stored import ProjectGone, StoredProjects
 from hummock.store.views.view import ProjectView
-from hummock.store.views.view_cache import ForeignViews, ViewEntry
+from hummock.store.views.view_cache import ForeignViews, Graphs, ViewEntry
 
 _AT_ONCE_S = 0.5
 """Seconds for which notifications are passed on before the thread checks the connection, and whether it is to end."""
@@ -98,9 +98,10 @@ class SeenViews(ForeignViews):
         limits: StoreLimits,
         recent: RecentReads,
         monotonic: Callable[[], float],
+        graphs: Graphs | None = None,
     ) -> None:
         """`recent` has reads of the loaded projects; those of evicted views are dropped."""
-        super().__init__(projects, budget_bytes, limits)
+        super().__init__(projects, budget_bytes, limits, graphs=graphs)
         self._reads = recent
         self._monotonic = monotonic
 

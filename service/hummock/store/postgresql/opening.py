@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import SeqNotReached, StoreUnreachable
+from hummock.core.settings import IndexPolicy
 from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
 from hummock.ports.store import Snapshot
@@ -17,6 +18,7 @@ from hummock.store.postgresql.database import Database, recorded_directory
 from hummock.store.postgresql.freshness import FreshProjects, Listener, SeenViews
 from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
 from hummock.store.postgresql.room import DatabaseRoom
+from hummock.store.search.graph_builder import graph_builder
 from hummock.store.settled_clock import SettledClock
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.lookups import active_space
@@ -37,6 +39,7 @@ def open_shared_store(
     memory_budget_bytes: int,
     readers: int,
     limits: StoreLimits = DEFAULT_LIMITS,
+    index: IndexPolicy = IndexPolicy.SIGNS,
     say: Say = lambda line: None,
 ) -> SharedStore:
     """Open a store over a database that other services may have open too.
@@ -44,7 +47,8 @@ def open_shared_store(
     Of several hosts in the connection string the one that accepts writes is used. A database keeps the space that it
     was first opened with. If the clock is a day ahead of the database's, nothing is removed by it at first.
     `quota_bytes` bounds the tables, and `memory_budget_bytes` loaded projects; the most recently read one alone may
-    exceed it. `readers` threads read simultaneously. `say` takes progress lines for people if opening takes long.
+    exceed it. `readers` threads read simultaneously. `index` is the index of vectors in large projects. `say` takes
+    progress lines for people if opening takes long.
 
     Raises: StartError: the database is unusable, of another space, or of a newer version or analyzer.
     """
@@ -56,7 +60,7 @@ def open_shared_store(
         reanalyse(database, claims, say)
         recent = RecentReads(limits.recent_memory_bytes, limits.recent_token_bytes)
         projects = FreshProjects(database, clock.now, recent)
-        views = SeenViews(projects, memory_budget_bytes, limits, recent, clock.monotonic)
+        views = SeenViews(projects, memory_budget_bytes, limits, recent, clock.monotonic, graph_builder(index, None))
         room = DatabaseRoom(database, quota_bytes, clock)
         writer = start_writer(database, claims, room, views, clock, limits, room.look)
         return SharedStore(database, projects, views, recent, writer, limits.request_kept_s, room, claims, clock)

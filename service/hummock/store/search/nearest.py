@@ -91,6 +91,12 @@ def _passing_rows(view: ProjectView, allowed_count: int) -> int:
     return view.row_doc.size * allowed_count // max(len(view.columns), 1)
 
 
+def best_of_rows(view: ProjectView, rows: Ordinals, query: Vector, minimum: float, k: int) -> tuple[Ordinals, int]:
+    """The k best memories by these rows, and the number of memories that the rows belong to."""
+    found, _, memories = _best(view, rows, score_rows(view.vectors.values, query, rows), minimum, k)
+    return found, memories
+
+
 def _best(view: ProjectView, rows: Ordinals, scores: Vector, minimum: float, k: int) -> tuple[Ordinals, float, int]:
     """The k best memories by these rows and their scores, a score, and the number of the rows' memories.
 

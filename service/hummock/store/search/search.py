@@ -15,6 +15,7 @@ from hummock.core.candidates import Candidates, CorrectionScores, FoundBy, Gathe
 from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.recall import CAPPED
 from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
+from hummock.store.search.by_graph import by_graph
 from hummock.store.search.crossing import Crossing
 from hummock.store.search.filters import (
     Flags,
@@ -80,6 +81,8 @@ class Search:
         self._domains: list[Ordinals] = []
         self._asked: dict[tuple[str, ...], QueryTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
+        # Recall of the graph that found the group's nearest, if one did.
+        self._graph_recall: float | None = None
 
     def gather(self, queries: Sequence[GroupQuery]) -> Gathered:
         """Candidates of each query, with token vectors of their best chunks if the query asks for them."""
@@ -148,6 +151,7 @@ class Search:
         domain_names, by_domain = self._by_domain(query, allowed)
         texts = scan_for(query.substrings, self._stored) if query.substrings else None
         asked = None if texts else self._asked_for(query.terms)
+        self._graph_recall = None
         by_keyword, by_vector = self._by_both(query, allowed, asked)
         if texts:
             by_keyword = self._newest_holding(texts, query, allowed)
@@ -180,6 +184,8 @@ class Search:
         pending = self._pending(allowed) if query.vector is not None and columns.pending else 0
         if in_window or pending:
             candidates = replace(candidates, in_window=in_window, pending=pending)
+        if self._graph_recall is not None:
+            candidates = replace(candidates, graph_recall=self._graph_recall)
         return _with_substrings(candidates, texts) if texts else candidates
 
     def _current(self, query: GroupQuery, allowed: Flags) -> Flags:
@@ -205,6 +211,11 @@ class Search:
             return _NOTHING
         # float16 rows are not exactly of length 1, so a cosine may be slightly below -1.
         minimum = query.minimum_cosine if query.minimum_cosine > -1 else _NO_MINIMUM
+        if self._view.graph is not None:
+            found = by_graph(self._view, allowed, query.vector, minimum, query.pool)
+            if found is not None:
+                self._graph_recall = found.recall
+                return found.ordinals
         return nearest(self._view, allowed, query.vector, minimum, query.pool)
 
     def _others(

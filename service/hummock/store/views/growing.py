@@ -127,6 +127,15 @@ class SignBits:
         """
         return weigh_signs(self.blocks, row_doc, allowed, packed_query(query))
 
+    def nearest_behind(
+        self, first: int, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32], keep: int
+    ) -> NDArray[np.int64]:
+        """Nearest rows as in `nearest`, of those from row `first` on; fewer than `keep` if rows before it are near."""
+        block = first // BLOCK_ROWS
+        start = block * BLOCK_ROWS
+        found = nearest_signs(self.blocks[block:], row_doc[start:], allowed, packed_query(query), keep) + start
+        return found[np.searchsorted(found, first) :]
+
     @property
     def used_blocks(self) -> NDArray[np.uint64]:
         """The blocks that hold a row."""

@@ -20,6 +20,7 @@ from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
 from hummock.store.views.event_times import EventTimes
 from hummock.store.views.forward_lists import ForwardLists, concatenated
+from hummock.store.views.graph_slot import GraphSlot
 from hummock.store.views.growing import Growing, Lazy, SignBits
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings, QueryTerms
@@ -134,6 +135,8 @@ class ProjectView:
     event_times: EventTimes = field(default_factory=EventTimes)
     # Computes the places of memories in the star map; shared by all lineages of the project.
     star_places: StarPlaces = field(default_factory=StarPlaces)
+    # The project's graph; None where sign bits alone may serve. Shared by all lineages of the project.
+    graph: GraphSlot | None = None
     # Cached flags of filters; empty in a new view.
     kept_flags: KeptFlags = field(default_factory=KeptFlags, init=False)
     # Cached signs of token vectors; empty in a new view.
@@ -184,7 +187,8 @@ class ProjectView:
     def nbytes(self) -> int:
         """Bytes held."""
         signs = 0 if self.signs is None else self.signs.nbytes
-        return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes + signs
+        graph = 0 if self.graph is None else self.graph.nbytes
+        return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes + signs + graph
 
 
 def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:

@@ -7,12 +7,14 @@ import time
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from threading import Event, Lock, Thread
 from typing import Protocol
 
 from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
+from hummock.store.views.graph_slot import GraphSlot
 from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
@@ -44,6 +46,16 @@ class SavedViews(Protocol):
         """Save the view, replacing an earlier one; a failure is logged."""
 
 
+class Graphs(Protocol):
+    """Graphs of large projects, built beside the readers of their views."""
+
+    def slot(self) -> GraphSlot:
+        """The place of a project's graph."""
+
+    def close(self) -> None:
+        """Stop building, within some seconds."""
+
+
 class ViewEntry:
     """A project that is loaded or being loaded. It exists before its load reads, so that commits are counted."""
 
@@ -64,11 +76,18 @@ class ViewCache:
     """Views by project name, within a memory budget. No operation depends on the number of projects."""
 
     def __init__(
-        self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits, saved: SavedViews | None = None
+        self,
+        projects: StoredProjects,
+        budget_bytes: int,
+        limits: StoreLimits,
+        saved: SavedViews | None = None,
+        graphs: Graphs | None = None,
     ) -> None:
+        """Without `graphs` large projects are searched by sign bits alone."""
         self._projects = projects
         self._limits = limits
         self._saved = saved
+        self._graphs = graphs
         self._entries: dict[str, ViewEntry] = {}
         # All projects with a view, and the small ones among them: loaded in milliseconds, these get less memory than
         # large ones.
@@ -188,6 +207,8 @@ class ViewCache:
 
     def close(self) -> None:
         """Wait for a running rebuild, start no more, and save large views whose saved copies are outdated."""
+        if self._graphs is not None:
+            self._graphs.close()
         self._maintenance.shutdown(cancel_futures=True)
         if self._saved is None:
             return
@@ -221,7 +242,7 @@ class ViewCache:
                 if attempt < _LOADS and is_too_old(loaded, stored):
                     continue
                 view = catch_up(loaded, stored, self._limits)
-                self._show(entry, view)
+                view = self._show(entry, view)
                 break
         if self._saved and found is None and self._saved.takes(view):
             # The executor refuses new work once the store closes; `close` itself saves large views.
@@ -286,16 +307,19 @@ class ViewCache:
             self._small.use(entry.project)
         return entry.view
 
-    def _show(self, entry: ViewEntry, view: ProjectView) -> None:
+    def _show(self, entry: ViewEntry, view: ProjectView) -> ProjectView:
         """Publish this view to readers, and evict the least recently used ones until all fit the budget.
 
-        The most recently used view stays whatever its size: otherwise every write would make the next read load it
-        again. For an entry evicted meanwhile nothing is published: its loader has the view, the next reader loads.
+        Returns the view with a place for its graph, if it is large enough for one. The most recently used view stays
+        whatever its size: otherwise every write would make the next read load it again. For an entry evicted meanwhile
+        nothing is published: its loader has the view, the next reader loads.
         """
+        if self._graphs is not None and view.graph is None and view.signs is not None:
+            view = replace(view, graph=self._graphs.slot())
         nbytes = view.nbytes
         with self._lock:
             if self._entries.get(entry.project) is not entry:
-                return
+                return view
             entry.view = view
             self._recent.put(entry.project, nbytes)
             if nbytes < self._limits.small_view_bytes:
@@ -308,6 +332,7 @@ class ViewCache:
                 while (project := some.excess(keep=1)) is not None:
                     given_up.append(self._forgotten(project))
             self._evicted += len(given_up)
+        return view
 
     def _give_up(self, entry: ViewEntry) -> None:
         with self._lock:
@@ -358,9 +383,14 @@ class FollowingViews(ForeignViews):
     """Views of projects that others write without notices: a thread keeps the recently used up to date."""
 
     def __init__(
-        self, projects: StoredProjects, budget_bytes: int, limits: StoreLimits, saved: SavedViews | None = None
+        self,
+        projects: StoredProjects,
+        budget_bytes: int,
+        limits: StoreLimits,
+        saved: SavedViews | None = None,
+        graphs: Graphs | None = None,
     ) -> None:
-        super().__init__(projects, budget_bytes, limits, saved)
+        super().__init__(projects, budget_bytes, limits, saved, graphs)
         self._closing = Event()
         self._thread = Thread(target=self._follow, name="hummock-follow", daemon=True)
         self._thread.start()
