@@ -196,6 +196,9 @@ class Settings(BaseModel):
     (docs/transfer.md)."""
     models_dir: Directory = Field(default_factory=lambda data: data["data_dir"] / "models")
     """Where model files lie; unset means `models` in the data directory. `HUMMOCK_MODELS`."""
+    index: Literal["auto", "signs", "graph"] = "signs"
+    """How large projects are searched by vector: by sign bits alone; by a graph too, if it proves itself on a project's
+    own questions ("auto"); or by a graph in any case. A graph needs hnswlib, without which sign bits serve."""
     cross_encoder: Literal["off", "auto", "on"] = "off"
     """Whether a cross-encoder ranks where a request leaves it open and joins the vector and the keyword path: the best
     few, or two hundred, as the deadline allows. "off" loads none."""

@@ -172,6 +172,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
             mean_cosine=group.mean_cosine,
             greatest_cosine=group.greatest_cosine,
             over_writer_cap=group.over_writer_cap,
+            graph_recall=group.graph_recall,
         )
         for origin, size in group.origins:
             count.origins.add(origin=memory_pb2.Origin.ValueType(origin), count=size)

@@ -96,6 +96,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
         threshold: The limit for `value`; for a hit the room in its group.
         numbers: None if it was lost before any memory was scored.
         degraded: Stages of the recall that failed or were left out.
+        graph_recall: Proven recall of the graph that searched its group by vector; None where none did.
     """
 
     stage: LossStage | None
@@ -106,6 +107,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     threshold: float = 0.0
     numbers: Numbers | None = None
     degraded: tuple[Degradation, ...] = ()
+    graph_recall: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -343,6 +343,8 @@ class StageTime(Struct, frozen=True, kw_only=True):
 class GroupCount(Struct, frozen=True, kw_only=True):
     """Counts of one group's candidates, found and left out, and their similarities.
 
+    `graph_recall` is the proven recall of the graph that found the nearest by vector; None where a scan or sign bits
+    did.
     `least_cosine`, `mean_cosine` and `greatest_cosine` are of the candidates that have a vector, None where none has;
     `origins` counts all candidates.
     """
@@ -363,6 +365,7 @@ class GroupCount(Struct, frozen=True, kw_only=True):
     greatest_cosine: float | None = None
     origins: tuple[tuple[Origin, int], ...] = ()
     over_writer_cap: int = 0
+    graph_recall: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

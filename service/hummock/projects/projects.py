@@ -54,7 +54,7 @@ class Projects:
     def get(self, name: str) -> Project:
         """A project. Raises: ProjectNotFound."""
         feedback = self._store.read_learning(name, lambda learning: learning.state().feedback)
-        return replace(self.stored(name), feedback=feedback)
+        return replace(self.stored(name), feedback=feedback, graph=self._store.graph(name))
 
     def stored(self, name: str) -> Project:
         """Return a project without counts of feedback. Raises: ProjectNotFound."""

@@ -163,7 +163,8 @@ def judge(ranking: Ranking, place: int, memory: Memory, standing: Standing, cali
         standing=standing,
         calibration=calibration,
     )
-    return replace(case.verdict(), group=case.group.name, degraded=ranking.degraded)
+    verdict, by_graph = case.verdict(), case.found.graph_recall
+    return replace(verdict, group=case.group.name, degraded=ranking.degraded, graph_recall=by_graph)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

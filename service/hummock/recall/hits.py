@@ -212,6 +212,7 @@ def count(found: Candidates, fused: Fused, hits: Sequence[Hit]) -> GroupCount:
         over_writer_cap=sum([hit.over_writer_cap for hit in hits]),
         in_window=found.in_window,
         pending=found.pending,
+        graph_recall=found.graph_recall,
         least_cosine=least if has_cosines else None,
         mean_cosine=mean if has_cosines else None,
         greatest_cosine=greatest if has_cosines else None,

@@ -171,6 +171,7 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
         sentence=explained.sentence,
         degraded=degradations(verdict.degraded),
         project_settings=explained.project_settings,
+        graph_recall=verdict.graph_recall,
     )
     if remedy is not None:
         reply.changes.extend(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
-from hummock.core.project import EmbeddingStatus, Project
+from hummock.core.project import EmbeddingStatus, GraphReport, Project
 from hummock.rpc import values
 from hummock.rpc.call import CallContext
 from hummock.rpc.project_transfer import ImportStream, export_project
@@ -160,6 +160,17 @@ def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
         )
         if whole
         else None,
+        graph=None if stored.graph is None else _graph_message(stored.graph),
+    )
+
+
+def _graph_message(graph: GraphReport) -> pb.GraphStatus:
+    return pb.GraphStatus(
+        state=pb.GraphState.ValueType(graph.state),
+        reason=graph.reason,
+        row_count=graph.rows,
+        recall=graph.recall,
+        time_share=graph.time_share,
     )
 
 

@@ -230,6 +230,7 @@ def receipt_values(kept: Receipt) -> tuple[object, ...]:
             group.origins,
             group.pending,
             group.over_writer_cap,
+            group.graph_recall,
         )
         for group in kept.groups
     ]

@@ -22,7 +22,7 @@ from hummock.rpc.readers import BEAT_S
 from hummock.wiring.model_choice import choose_model
 from hummock.wiring.parts import Say, SystemClock, access_of, loading, recalling, tracing, tune_interpreter
 from hummock.wiring.parts import warm as warm_texts
-from hummock.wiring.stores import recorded_in
+from hummock.wiring.stores import index_of, recorded_in
 
 Where = tuple[str, str, int | None]
 """Address to listen on, address of the service, and file descriptor of the shared counters, if any."""
@@ -85,6 +85,7 @@ def _answer(
                 clock=SystemClock(),
                 map_bytes=storage.map_bytes,
                 memory_budget_bytes=storage.memory_budget_bytes,
+                index=index_of(settings),
             )
         ) as memories,
         recalling(settings, memories, embedder, SystemClock(), say) as (_, recall),

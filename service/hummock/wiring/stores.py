@@ -10,6 +10,7 @@ from pathlib import Path
 from hummock import store
 from hummock.config import Settings
 from hummock.core.embedding import EmbeddingSpace
+from hummock.core.settings import IndexPolicy
 from hummock.ports.models import Clock
 from hummock.store.upkeep.moment import ready_spaces
 from hummock.wiring.model_choice import RecordedModel
@@ -37,11 +38,18 @@ def recorded_in(directory: Path, *, is_in_use: bool = False) -> RecordedModel | 
     return None if name is None else RecordedModel(name=name, ready=ready_spaces(directory), switches=True)
 
 
+def index_of(settings: Settings) -> IndexPolicy:
+    """The index of vectors in large projects."""
+    return IndexPolicy[settings.index.upper()]
+
+
 @contextmanager
 def opened(
     settings: Settings, space: EmbeddingSpace, clock: Clock, readers: int, say: Say
 ) -> Iterator[store.WritableStore]:
     """The store, which at most so many threads read at once; closed at the end. Raises: StartError."""
+    if settings.index == "graph" and not store.has_hnswlib():
+        say("warning: index is graph, but hnswlib is not installed; sign bits serve (make setup builds it)")
     if settings.store is not None:
         with _database(settings, settings.store.get_secret_value(), space, clock, readers, say) as made:
             yield made
@@ -54,6 +62,7 @@ def opened(
             map_bytes=settings.storage.map_bytes,
             quota_bytes=settings.storage.quota_bytes,
             memory_budget_bytes=settings.storage.memory_budget_bytes,
+            index=index_of(settings),
             say=say,
         )
     ) as made:
@@ -80,6 +89,7 @@ def _database(
                 quota_bytes=settings.storage.quota_bytes,
                 memory_budget_bytes=settings.storage.memory_budget_bytes,
                 readers=readers,
+                index=index_of(settings),
                 say=say,
             )
         ) as made,

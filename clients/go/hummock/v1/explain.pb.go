@@ -583,8 +583,10 @@ type ExplainResponse struct {
 	Degraded []*Degradation `protobuf:"bytes,14,rep,name=degraded,proto3" json:"degraded,omitempty"`
 	// As in the receipt of the recall.
 	ProjectSettings []string `protobuf:"bytes,15,rep,name=project_settings,json=projectSettings,proto3" json:"project_settings,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Of the memory's group, as in the receipt of the recall. Unset where no graph searched it by vector.
+	GraphRecall   *float64 `protobuf:"fixed64,16,opt,name=graph_recall,json=graphRecall,proto3,oneof" json:"graph_recall,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainResponse) Reset() {
@@ -722,6 +724,13 @@ func (x *ExplainResponse) GetProjectSettings() []string {
 	return nil
 }
 
+func (x *ExplainResponse) GetGraphRecall() float64 {
+	if x != nil && x.GraphRecall != nil {
+		return *x.GraphRecall
+	}
+	return 0
+}
+
 var File_hummock_v1_explain_proto protoreflect.FileDescriptor
 
 const file_hummock_v1_explain_proto_rawDesc = "" +
@@ -764,7 +773,7 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"\vcorrections\x18\x18 \x03(\v2\x16.hummock.v1.CorrectionR\vcorrections\":\n" +
 	"\fRecallChange\x12\x14\n" +
 	"\x05field\x18\x01 \x01(\tR\x05field\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xfb\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xb4\x05\n" +
 	"\x0fExplainResponse\x124\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1a.hummock.v1.ExplainOutcomeR\aoutcome\x12*\n" +
 	"\x05group\x18\x02 \x01(\x0e2\x14.hummock.v1.HitGroupR\x05group\x12\x12\n" +
@@ -781,7 +790,9 @@ const file_hummock_v1_explain_proto_rawDesc = "" +
 	"\x0echanged_recall\x18\f \x01(\v2\x19.hummock.v1.RecallRequestR\rchangedRecall\x12!\n" +
 	"\fchanged_rank\x18\r \x01(\rR\vchangedRank\x123\n" +
 	"\bdegraded\x18\x0e \x03(\v2\x17.hummock.v1.DegradationR\bdegraded\x12)\n" +
-	"\x10project_settings\x18\x0f \x03(\tR\x0fprojectSettings*\x88\x01\n" +
+	"\x10project_settings\x18\x0f \x03(\tR\x0fprojectSettings\x12&\n" +
+	"\fgraph_recall\x18\x10 \x01(\x01H\x00R\vgraphRecall\x88\x01\x01B\x0f\n" +
+	"\r_graph_recall*\x88\x01\n" +
 	"\x0eExplainOutcome\x12\x1f\n" +
 	"\x1bEXPLAIN_OUTCOME_UNSPECIFIED\x10\x00\x12\x1c\n" +
 	"\x18EXPLAIN_OUTCOME_RECALLED\x10\x01\x12\x18\n" +
@@ -854,6 +865,7 @@ func file_hummock_v1_explain_proto_init() {
 		return
 	}
 	file_hummock_v1_recall_proto_init()
+	file_hummock_v1_explain_proto_msgTypes[3].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

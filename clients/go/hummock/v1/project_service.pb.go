@@ -27,6 +27,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// What became of a project's graph.
+type GraphState int32
+
+const (
+	// Not a state.
+	GraphState_GRAPH_STATE_UNSPECIFIED GraphState = 0
+	// None is built yet: too few questions came, or the project has too few memories.
+	GraphState_GRAPH_STATE_NONE GraphState = 1
+	// It is being built or proven.
+	GraphState_GRAPH_STATE_BUILDING GraphState = 2
+	// It searches.
+	GraphState_GRAPH_STATE_KEPT GraphState = 3
+	// It was built and is not used; sign bits search.
+	GraphState_GRAPH_STATE_DROPPED GraphState = 4
+)
+
+// Enum value maps for GraphState.
+var (
+	GraphState_name = map[int32]string{
+		0: "GRAPH_STATE_UNSPECIFIED",
+		1: "GRAPH_STATE_NONE",
+		2: "GRAPH_STATE_BUILDING",
+		3: "GRAPH_STATE_KEPT",
+		4: "GRAPH_STATE_DROPPED",
+	}
+	GraphState_value = map[string]int32{
+		"GRAPH_STATE_UNSPECIFIED": 0,
+		"GRAPH_STATE_NONE":        1,
+		"GRAPH_STATE_BUILDING":    2,
+		"GRAPH_STATE_KEPT":        3,
+		"GRAPH_STATE_DROPPED":     4,
+	}
+)
+
+func (x GraphState) Enum() *GraphState {
+	p := new(GraphState)
+	*p = x
+	return p
+}
+
+func (x GraphState) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GraphState) Descriptor() protoreflect.EnumDescriptor {
+	return file_hummock_v1_project_service_proto_enumTypes[0].Descriptor()
+}
+
+func (GraphState) Type() protoreflect.EnumType {
+	return &file_hummock_v1_project_service_proto_enumTypes[0]
+}
+
+func (x GraphState) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GraphState.Descriptor instead.
+func (GraphState) EnumDescriptor() ([]byte, []int) {
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{0}
+}
+
 // What a prompt says of a project.
 type ProjectInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -241,7 +302,10 @@ type ProjectDetails struct {
 	// Verdicts that feedback has given so far. Only GetProject fills it.
 	Feedback *FeedbackCounts `protobuf:"bytes,9,opt,name=feedback,proto3" json:"feedback,omitempty"`
 	// Memories that wait for their vectors.
-	PendingCount  uint32 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	PendingCount uint32 `protobuf:"varint,10,opt,name=pending_count,json=pendingCount,proto3" json:"pending_count,omitempty"`
+	// The graph by which it is searched by vector. Only GetProject fills it; unset while the project is not in memory, or
+	// has too few memories for one.
+	Graph         *GraphStatus `protobuf:"bytes,11,opt,name=graph,proto3" json:"graph,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +410,95 @@ func (x *ProjectDetails) GetPendingCount() uint32 {
 	return 0
 }
 
+func (x *ProjectDetails) GetGraph() *GraphStatus {
+	if x != nil {
+		return x.Graph
+	}
+	return nil
+}
+
+// A graph of a project's vectors, and what it was measured to do with the project's own questions.
+type GraphStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What became of it.
+	State GraphState `protobuf:"varint,1,opt,name=state,proto3,enum=hummock.v1.GraphState" json:"state,omitempty"`
+	// Why it was dropped, or what a graph that is kept by the setting falls short of, for people. Empty otherwise.
+	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Vectors in it.
+	RowCount uint32 `protobuf:"varint,3,opt,name=row_count,json=rowCount,proto3" json:"row_count,omitempty"`
+	// Share of the nearest 50 memories that it finds, in [0, 1].
+	Recall float64 `protobuf:"fixed64,4,opt,name=recall,proto3" json:"recall,omitempty"`
+	// Its time as a share of that of sign bits.
+	TimeShare     float64 `protobuf:"fixed64,5,opt,name=time_share,json=timeShare,proto3" json:"time_share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GraphStatus) Reset() {
+	*x = GraphStatus{}
+	mi := &file_hummock_v1_project_service_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GraphStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GraphStatus) ProtoMessage() {}
+
+func (x *GraphStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_hummock_v1_project_service_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GraphStatus.ProtoReflect.Descriptor instead.
+func (*GraphStatus) Descriptor() ([]byte, []int) {
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GraphStatus) GetState() GraphState {
+	if x != nil {
+		return x.State
+	}
+	return GraphState_GRAPH_STATE_UNSPECIFIED
+}
+
+func (x *GraphStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *GraphStatus) GetRowCount() uint32 {
+	if x != nil {
+		return x.RowCount
+	}
+	return 0
+}
+
+func (x *GraphStatus) GetRecall() float64 {
+	if x != nil {
+		return x.Recall
+	}
+	return 0
+}
+
+func (x *GraphStatus) GetTimeShare() float64 {
+	if x != nil {
+		return x.TimeShare
+	}
+	return 0
+}
+
 // Asks for a project.
 type GetProjectRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -357,7 +510,7 @@ type GetProjectRequest struct {
 
 func (x *GetProjectRequest) Reset() {
 	*x = GetProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[4]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -369,7 +522,7 @@ func (x *GetProjectRequest) String() string {
 func (*GetProjectRequest) ProtoMessage() {}
 
 func (x *GetProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[4]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -382,7 +535,7 @@ func (x *GetProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectRequest.ProtoReflect.Descriptor instead.
 func (*GetProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{4}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GetProjectRequest) GetProject() string {
@@ -403,7 +556,7 @@ type GetProjectResponse struct {
 
 func (x *GetProjectResponse) Reset() {
 	*x = GetProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[5]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -415,7 +568,7 @@ func (x *GetProjectResponse) String() string {
 func (*GetProjectResponse) ProtoMessage() {}
 
 func (x *GetProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[5]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -428,7 +581,7 @@ func (x *GetProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectResponse.ProtoReflect.Descriptor instead.
 func (*GetProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{5}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetProjectResponse) GetProject() *ProjectDetails {
@@ -451,7 +604,7 @@ type ListProjectsRequest struct {
 
 func (x *ListProjectsRequest) Reset() {
 	*x = ListProjectsRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[6]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -463,7 +616,7 @@ func (x *ListProjectsRequest) String() string {
 func (*ListProjectsRequest) ProtoMessage() {}
 
 func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[6]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -476,7 +629,7 @@ func (x *ListProjectsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectsRequest.ProtoReflect.Descriptor instead.
 func (*ListProjectsRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{6}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ListProjectsRequest) GetPageSize() uint32 {
@@ -506,7 +659,7 @@ type ListProjectsResponse struct {
 
 func (x *ListProjectsResponse) Reset() {
 	*x = ListProjectsResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[7]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +671,7 @@ func (x *ListProjectsResponse) String() string {
 func (*ListProjectsResponse) ProtoMessage() {}
 
 func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[7]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +684,7 @@ func (x *ListProjectsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListProjectsResponse.ProtoReflect.Descriptor instead.
 func (*ListProjectsResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{7}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ListProjectsResponse) GetProjects() []*ProjectDetails {
@@ -559,7 +712,7 @@ type WatchProjectRequest struct {
 
 func (x *WatchProjectRequest) Reset() {
 	*x = WatchProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[8]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +724,7 @@ func (x *WatchProjectRequest) String() string {
 func (*WatchProjectRequest) ProtoMessage() {}
 
 func (x *WatchProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[8]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +737,7 @@ func (x *WatchProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchProjectRequest.ProtoReflect.Descriptor instead.
 func (*WatchProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{8}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *WatchProjectRequest) GetProject() string {
@@ -611,7 +764,7 @@ type WatchProjectResponse struct {
 
 func (x *WatchProjectResponse) Reset() {
 	*x = WatchProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[9]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -623,7 +776,7 @@ func (x *WatchProjectResponse) String() string {
 func (*WatchProjectResponse) ProtoMessage() {}
 
 func (x *WatchProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[9]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -636,7 +789,7 @@ func (x *WatchProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchProjectResponse.ProtoReflect.Descriptor instead.
 func (*WatchProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{9}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *WatchProjectResponse) GetMemoryCount() uint32 {
@@ -687,7 +840,7 @@ type UpdateProjectRequest struct {
 
 func (x *UpdateProjectRequest) Reset() {
 	*x = UpdateProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[10]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +852,7 @@ func (x *UpdateProjectRequest) String() string {
 func (*UpdateProjectRequest) ProtoMessage() {}
 
 func (x *UpdateProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[10]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +865,7 @@ func (x *UpdateProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{10}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *UpdateProjectRequest) GetProject() string {
@@ -761,7 +914,7 @@ type UpdateProjectResponse struct {
 
 func (x *UpdateProjectResponse) Reset() {
 	*x = UpdateProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[11]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -773,7 +926,7 @@ func (x *UpdateProjectResponse) String() string {
 func (*UpdateProjectResponse) ProtoMessage() {}
 
 func (x *UpdateProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[11]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -786,7 +939,7 @@ func (x *UpdateProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectResponse.ProtoReflect.Descriptor instead.
 func (*UpdateProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{11}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateProjectResponse) GetProject() *ProjectDetails {
@@ -810,7 +963,7 @@ type DeleteProjectRequest struct {
 
 func (x *DeleteProjectRequest) Reset() {
 	*x = DeleteProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +975,7 @@ func (x *DeleteProjectRequest) String() string {
 func (*DeleteProjectRequest) ProtoMessage() {}
 
 func (x *DeleteProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[12]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +988,7 @@ func (x *DeleteProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProjectRequest.ProtoReflect.Descriptor instead.
 func (*DeleteProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{12}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteProjectRequest) GetProject() string {
@@ -874,7 +1027,7 @@ type DeleteProjectResponse struct {
 
 func (x *DeleteProjectResponse) Reset() {
 	*x = DeleteProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -886,7 +1039,7 @@ func (x *DeleteProjectResponse) String() string {
 func (*DeleteProjectResponse) ProtoMessage() {}
 
 func (x *DeleteProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[13]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -899,7 +1052,7 @@ func (x *DeleteProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteProjectResponse.ProtoReflect.Descriptor instead.
 func (*DeleteProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{13}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteProjectResponse) GetMemoryCount() uint32 {
@@ -955,7 +1108,7 @@ type GetProjectSettingsRequest struct {
 
 func (x *GetProjectSettingsRequest) Reset() {
 	*x = GetProjectSettingsRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -967,7 +1120,7 @@ func (x *GetProjectSettingsRequest) String() string {
 func (*GetProjectSettingsRequest) ProtoMessage() {}
 
 func (x *GetProjectSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[14]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -980,7 +1133,7 @@ func (x *GetProjectSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectSettingsRequest.ProtoReflect.Descriptor instead.
 func (*GetProjectSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{14}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetProjectSettingsRequest) GetProject() string {
@@ -1007,7 +1160,7 @@ type GetProjectSettingsResponse struct {
 
 func (x *GetProjectSettingsResponse) Reset() {
 	*x = GetProjectSettingsResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1172,7 @@ func (x *GetProjectSettingsResponse) String() string {
 func (*GetProjectSettingsResponse) ProtoMessage() {}
 
 func (x *GetProjectSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[15]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1185,7 @@ func (x *GetProjectSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetProjectSettingsResponse.ProtoReflect.Descriptor instead.
 func (*GetProjectSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{15}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetProjectSettingsResponse) GetSettings() *ProjectSettings {
@@ -1080,7 +1233,7 @@ type UpdateProjectSettingsRequest struct {
 
 func (x *UpdateProjectSettingsRequest) Reset() {
 	*x = UpdateProjectSettingsRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1245,7 @@ func (x *UpdateProjectSettingsRequest) String() string {
 func (*UpdateProjectSettingsRequest) ProtoMessage() {}
 
 func (x *UpdateProjectSettingsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[16]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1258,7 @@ func (x *UpdateProjectSettingsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectSettingsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateProjectSettingsRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{16}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UpdateProjectSettingsRequest) GetProject() string {
@@ -1153,7 +1306,7 @@ type UpdateProjectSettingsResponse struct {
 
 func (x *UpdateProjectSettingsResponse) Reset() {
 	*x = UpdateProjectSettingsResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1165,7 +1318,7 @@ func (x *UpdateProjectSettingsResponse) String() string {
 func (*UpdateProjectSettingsResponse) ProtoMessage() {}
 
 func (x *UpdateProjectSettingsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[17]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1178,7 +1331,7 @@ func (x *UpdateProjectSettingsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateProjectSettingsResponse.ProtoReflect.Descriptor instead.
 func (*UpdateProjectSettingsResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{17}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UpdateProjectSettingsResponse) GetSettings() *ProjectSettings {
@@ -1222,7 +1375,7 @@ type ExportProjectRequest struct {
 
 func (x *ExportProjectRequest) Reset() {
 	*x = ExportProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1387,7 @@ func (x *ExportProjectRequest) String() string {
 func (*ExportProjectRequest) ProtoMessage() {}
 
 func (x *ExportProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[18]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1400,7 @@ func (x *ExportProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportProjectRequest.ProtoReflect.Descriptor instead.
 func (*ExportProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{18}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ExportProjectRequest) GetProject() string {
@@ -1277,7 +1430,7 @@ type ExportProjectResponse struct {
 
 func (x *ExportProjectResponse) Reset() {
 	*x = ExportProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1442,7 @@ func (x *ExportProjectResponse) String() string {
 func (*ExportProjectResponse) ProtoMessage() {}
 
 func (x *ExportProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[19]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1455,7 @@ func (x *ExportProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExportProjectResponse.ProtoReflect.Descriptor instead.
 func (*ExportProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{19}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExportProjectResponse) GetRecords() []*TransferRecord {
@@ -1332,7 +1485,7 @@ type ImportProjectRequest struct {
 
 func (x *ImportProjectRequest) Reset() {
 	*x = ImportProjectRequest{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1344,7 +1497,7 @@ func (x *ImportProjectRequest) String() string {
 func (*ImportProjectRequest) ProtoMessage() {}
 
 func (x *ImportProjectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[20]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1357,7 +1510,7 @@ func (x *ImportProjectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportProjectRequest.ProtoReflect.Descriptor instead.
 func (*ImportProjectRequest) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{20}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ImportProjectRequest) GetProject() string {
@@ -1387,7 +1540,7 @@ type ImportLine struct {
 
 func (x *ImportLine) Reset() {
 	*x = ImportLine{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1399,7 +1552,7 @@ func (x *ImportLine) String() string {
 func (*ImportLine) ProtoMessage() {}
 
 func (x *ImportLine) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[21]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1412,7 +1565,7 @@ func (x *ImportLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportLine.ProtoReflect.Descriptor instead.
 func (*ImportLine) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{21}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ImportLine) GetNumber() uint32 {
@@ -1466,7 +1619,7 @@ type ImportProjectResponse struct {
 
 func (x *ImportProjectResponse) Reset() {
 	*x = ImportProjectResponse{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1478,7 +1631,7 @@ func (x *ImportProjectResponse) String() string {
 func (*ImportProjectResponse) ProtoMessage() {}
 
 func (x *ImportProjectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[22]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1491,7 +1644,7 @@ func (x *ImportProjectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportProjectResponse.ProtoReflect.Descriptor instead.
 func (*ImportProjectResponse) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{22}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ImportProjectResponse) GetSeq() uint64 {
@@ -1598,7 +1751,7 @@ type ImportFailure struct {
 
 func (x *ImportFailure) Reset() {
 	*x = ImportFailure{}
-	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1610,7 +1763,7 @@ func (x *ImportFailure) String() string {
 func (*ImportFailure) ProtoMessage() {}
 
 func (x *ImportFailure) ProtoReflect() protoreflect.Message {
-	mi := &file_hummock_v1_project_service_proto_msgTypes[23]
+	mi := &file_hummock_v1_project_service_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1623,7 +1776,7 @@ func (x *ImportFailure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ImportFailure.ProtoReflect.Descriptor instead.
 func (*ImportFailure) Descriptor() ([]byte, []int) {
-	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{23}
+	return file_hummock_v1_project_service_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ImportFailure) GetNumber() uint32 {
@@ -1660,7 +1813,7 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\ahelpful\x18\x01 \x01(\rR\ahelpful\x12\x1f\n" +
 	"\vnot_helpful\x18\x02 \x01(\rR\n" +
 	"notHelpful\x12\x14\n" +
-	"\x05wrong\x18\x03 \x01(\rR\x05wrong\"\x8b\x03\n" +
+	"\x05wrong\x18\x03 \x01(\rR\x05wrong\"\xba\x03\n" +
 	"\x0eProjectDetails\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12+\n" +
 	"\x04info\x18\x02 \x01(\v2\x17.hummock.v1.ProjectInfoR\x04info\x12!\n" +
@@ -1674,7 +1827,15 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"createTime\x126\n" +
 	"\bfeedback\x18\t \x01(\v2\x1a.hummock.v1.FeedbackCountsR\bfeedback\x12#\n" +
 	"\rpending_count\x18\n" +
-	" \x01(\rR\fpendingCount\"-\n" +
+	" \x01(\rR\fpendingCount\x12-\n" +
+	"\x05graph\x18\v \x01(\v2\x17.hummock.v1.GraphStatusR\x05graph\"\xa7\x01\n" +
+	"\vGraphStatus\x12,\n" +
+	"\x05state\x18\x01 \x01(\x0e2\x16.hummock.v1.GraphStateR\x05state\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1b\n" +
+	"\trow_count\x18\x03 \x01(\rR\browCount\x12\x16\n" +
+	"\x06recall\x18\x04 \x01(\x01R\x06recall\x12\x1d\n" +
+	"\n" +
+	"time_share\x18\x05 \x01(\x01R\ttimeShare\"-\n" +
 	"\x11GetProjectRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\"J\n" +
 	"\x12GetProjectResponse\x124\n" +
@@ -1768,7 +1929,14 @@ const file_hummock_v1_project_service_proto_rawDesc = "" +
 	"\x05whole\x18\r \x01(\bR\x05whole\"S\n" +
 	"\rImportFailure\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12*\n" +
-	"\x06status\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x06status2\xcf\x06\n" +
+	"\x06status\x18\x02 \x01(\v2\x12.google.rpc.StatusR\x06status*\x88\x01\n" +
+	"\n" +
+	"GraphState\x12\x1b\n" +
+	"\x17GRAPH_STATE_UNSPECIFIED\x10\x00\x12\x14\n" +
+	"\x10GRAPH_STATE_NONE\x10\x01\x12\x18\n" +
+	"\x14GRAPH_STATE_BUILDING\x10\x02\x12\x14\n" +
+	"\x10GRAPH_STATE_KEPT\x10\x03\x12\x17\n" +
+	"\x13GRAPH_STATE_DROPPED\x10\x042\xcf\x06\n" +
 	"\x0eProjectService\x12P\n" +
 	"\n" +
 	"GetProject\x12\x1d.hummock.v1.GetProjectRequest\x1a\x1e.hummock.v1.GetProjectResponse\"\x03\x90\x02\x01\x12V\n" +
@@ -1794,92 +1962,97 @@ func file_hummock_v1_project_service_proto_rawDescGZIP() []byte {
 	return file_hummock_v1_project_service_proto_rawDescData
 }
 
-var file_hummock_v1_project_service_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_hummock_v1_project_service_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_hummock_v1_project_service_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_hummock_v1_project_service_proto_goTypes = []any{
-	(*ProjectInfo)(nil),                   // 0: hummock.v1.ProjectInfo
-	(*KindCount)(nil),                     // 1: hummock.v1.KindCount
-	(*FeedbackCounts)(nil),                // 2: hummock.v1.FeedbackCounts
-	(*ProjectDetails)(nil),                // 3: hummock.v1.ProjectDetails
-	(*GetProjectRequest)(nil),             // 4: hummock.v1.GetProjectRequest
-	(*GetProjectResponse)(nil),            // 5: hummock.v1.GetProjectResponse
-	(*ListProjectsRequest)(nil),           // 6: hummock.v1.ListProjectsRequest
-	(*ListProjectsResponse)(nil),          // 7: hummock.v1.ListProjectsResponse
-	(*WatchProjectRequest)(nil),           // 8: hummock.v1.WatchProjectRequest
-	(*WatchProjectResponse)(nil),          // 9: hummock.v1.WatchProjectResponse
-	(*UpdateProjectRequest)(nil),          // 10: hummock.v1.UpdateProjectRequest
-	(*UpdateProjectResponse)(nil),         // 11: hummock.v1.UpdateProjectResponse
-	(*DeleteProjectRequest)(nil),          // 12: hummock.v1.DeleteProjectRequest
-	(*DeleteProjectResponse)(nil),         // 13: hummock.v1.DeleteProjectResponse
-	(*GetProjectSettingsRequest)(nil),     // 14: hummock.v1.GetProjectSettingsRequest
-	(*GetProjectSettingsResponse)(nil),    // 15: hummock.v1.GetProjectSettingsResponse
-	(*UpdateProjectSettingsRequest)(nil),  // 16: hummock.v1.UpdateProjectSettingsRequest
-	(*UpdateProjectSettingsResponse)(nil), // 17: hummock.v1.UpdateProjectSettingsResponse
-	(*ExportProjectRequest)(nil),          // 18: hummock.v1.ExportProjectRequest
-	(*ExportProjectResponse)(nil),         // 19: hummock.v1.ExportProjectResponse
-	(*ImportProjectRequest)(nil),          // 20: hummock.v1.ImportProjectRequest
-	(*ImportLine)(nil),                    // 21: hummock.v1.ImportLine
-	(*ImportProjectResponse)(nil),         // 22: hummock.v1.ImportProjectResponse
-	(*ImportFailure)(nil),                 // 23: hummock.v1.ImportFailure
-	(Origin)(0),                           // 24: hummock.v1.Origin
-	(MemoryKind)(0),                       // 25: hummock.v1.MemoryKind
-	(*timestamppb.Timestamp)(nil),         // 26: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),           // 27: google.protobuf.Duration
-	(*fieldmaskpb.FieldMask)(nil),         // 28: google.protobuf.FieldMask
-	(*ProjectSettings)(nil),               // 29: hummock.v1.ProjectSettings
-	(*TransferRecord)(nil),                // 30: hummock.v1.TransferRecord
-	(*status.Status)(nil),                 // 31: google.rpc.Status
+	(GraphState)(0),                       // 0: hummock.v1.GraphState
+	(*ProjectInfo)(nil),                   // 1: hummock.v1.ProjectInfo
+	(*KindCount)(nil),                     // 2: hummock.v1.KindCount
+	(*FeedbackCounts)(nil),                // 3: hummock.v1.FeedbackCounts
+	(*ProjectDetails)(nil),                // 4: hummock.v1.ProjectDetails
+	(*GraphStatus)(nil),                   // 5: hummock.v1.GraphStatus
+	(*GetProjectRequest)(nil),             // 6: hummock.v1.GetProjectRequest
+	(*GetProjectResponse)(nil),            // 7: hummock.v1.GetProjectResponse
+	(*ListProjectsRequest)(nil),           // 8: hummock.v1.ListProjectsRequest
+	(*ListProjectsResponse)(nil),          // 9: hummock.v1.ListProjectsResponse
+	(*WatchProjectRequest)(nil),           // 10: hummock.v1.WatchProjectRequest
+	(*WatchProjectResponse)(nil),          // 11: hummock.v1.WatchProjectResponse
+	(*UpdateProjectRequest)(nil),          // 12: hummock.v1.UpdateProjectRequest
+	(*UpdateProjectResponse)(nil),         // 13: hummock.v1.UpdateProjectResponse
+	(*DeleteProjectRequest)(nil),          // 14: hummock.v1.DeleteProjectRequest
+	(*DeleteProjectResponse)(nil),         // 15: hummock.v1.DeleteProjectResponse
+	(*GetProjectSettingsRequest)(nil),     // 16: hummock.v1.GetProjectSettingsRequest
+	(*GetProjectSettingsResponse)(nil),    // 17: hummock.v1.GetProjectSettingsResponse
+	(*UpdateProjectSettingsRequest)(nil),  // 18: hummock.v1.UpdateProjectSettingsRequest
+	(*UpdateProjectSettingsResponse)(nil), // 19: hummock.v1.UpdateProjectSettingsResponse
+	(*ExportProjectRequest)(nil),          // 20: hummock.v1.ExportProjectRequest
+	(*ExportProjectResponse)(nil),         // 21: hummock.v1.ExportProjectResponse
+	(*ImportProjectRequest)(nil),          // 22: hummock.v1.ImportProjectRequest
+	(*ImportLine)(nil),                    // 23: hummock.v1.ImportLine
+	(*ImportProjectResponse)(nil),         // 24: hummock.v1.ImportProjectResponse
+	(*ImportFailure)(nil),                 // 25: hummock.v1.ImportFailure
+	(Origin)(0),                           // 26: hummock.v1.Origin
+	(MemoryKind)(0),                       // 27: hummock.v1.MemoryKind
+	(*timestamppb.Timestamp)(nil),         // 28: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),           // 29: google.protobuf.Duration
+	(*fieldmaskpb.FieldMask)(nil),         // 30: google.protobuf.FieldMask
+	(*ProjectSettings)(nil),               // 31: hummock.v1.ProjectSettings
+	(*TransferRecord)(nil),                // 32: hummock.v1.TransferRecord
+	(*status.Status)(nil),                 // 33: google.rpc.Status
 }
 var file_hummock_v1_project_service_proto_depIdxs = []int32{
-	24, // 0: hummock.v1.ProjectInfo.tech_stack_origin:type_name -> hummock.v1.Origin
-	24, // 1: hummock.v1.ProjectInfo.path_origin:type_name -> hummock.v1.Origin
-	25, // 2: hummock.v1.KindCount.kind:type_name -> hummock.v1.MemoryKind
-	0,  // 3: hummock.v1.ProjectDetails.info:type_name -> hummock.v1.ProjectInfo
-	1,  // 4: hummock.v1.ProjectDetails.kinds:type_name -> hummock.v1.KindCount
-	26, // 5: hummock.v1.ProjectDetails.create_time:type_name -> google.protobuf.Timestamp
-	2,  // 6: hummock.v1.ProjectDetails.feedback:type_name -> hummock.v1.FeedbackCounts
-	3,  // 7: hummock.v1.GetProjectResponse.project:type_name -> hummock.v1.ProjectDetails
-	3,  // 8: hummock.v1.ListProjectsResponse.projects:type_name -> hummock.v1.ProjectDetails
-	27, // 9: hummock.v1.WatchProjectResponse.time_left:type_name -> google.protobuf.Duration
-	0,  // 10: hummock.v1.UpdateProjectRequest.info:type_name -> hummock.v1.ProjectInfo
-	28, // 11: hummock.v1.UpdateProjectRequest.update_mask:type_name -> google.protobuf.FieldMask
-	24, // 12: hummock.v1.UpdateProjectRequest.origin:type_name -> hummock.v1.Origin
-	3,  // 13: hummock.v1.UpdateProjectResponse.project:type_name -> hummock.v1.ProjectDetails
-	29, // 14: hummock.v1.GetProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
-	29, // 15: hummock.v1.GetProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
-	29, // 16: hummock.v1.GetProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
-	29, // 17: hummock.v1.UpdateProjectSettingsRequest.settings:type_name -> hummock.v1.ProjectSettings
-	28, // 18: hummock.v1.UpdateProjectSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
-	29, // 19: hummock.v1.UpdateProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
-	29, // 20: hummock.v1.UpdateProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
-	29, // 21: hummock.v1.UpdateProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
-	30, // 22: hummock.v1.ExportProjectResponse.records:type_name -> hummock.v1.TransferRecord
-	21, // 23: hummock.v1.ImportProjectRequest.lines:type_name -> hummock.v1.ImportLine
-	30, // 24: hummock.v1.ImportLine.record:type_name -> hummock.v1.TransferRecord
-	23, // 25: hummock.v1.ImportProjectResponse.failures:type_name -> hummock.v1.ImportFailure
-	31, // 26: hummock.v1.ImportFailure.status:type_name -> google.rpc.Status
-	4,  // 27: hummock.v1.ProjectService.GetProject:input_type -> hummock.v1.GetProjectRequest
-	6,  // 28: hummock.v1.ProjectService.ListProjects:input_type -> hummock.v1.ListProjectsRequest
-	8,  // 29: hummock.v1.ProjectService.WatchProject:input_type -> hummock.v1.WatchProjectRequest
-	10, // 30: hummock.v1.ProjectService.UpdateProject:input_type -> hummock.v1.UpdateProjectRequest
-	12, // 31: hummock.v1.ProjectService.DeleteProject:input_type -> hummock.v1.DeleteProjectRequest
-	14, // 32: hummock.v1.ProjectService.GetProjectSettings:input_type -> hummock.v1.GetProjectSettingsRequest
-	16, // 33: hummock.v1.ProjectService.UpdateProjectSettings:input_type -> hummock.v1.UpdateProjectSettingsRequest
-	18, // 34: hummock.v1.ProjectService.ExportProject:input_type -> hummock.v1.ExportProjectRequest
-	20, // 35: hummock.v1.ProjectService.ImportProject:input_type -> hummock.v1.ImportProjectRequest
-	5,  // 36: hummock.v1.ProjectService.GetProject:output_type -> hummock.v1.GetProjectResponse
-	7,  // 37: hummock.v1.ProjectService.ListProjects:output_type -> hummock.v1.ListProjectsResponse
-	9,  // 38: hummock.v1.ProjectService.WatchProject:output_type -> hummock.v1.WatchProjectResponse
-	11, // 39: hummock.v1.ProjectService.UpdateProject:output_type -> hummock.v1.UpdateProjectResponse
-	13, // 40: hummock.v1.ProjectService.DeleteProject:output_type -> hummock.v1.DeleteProjectResponse
-	15, // 41: hummock.v1.ProjectService.GetProjectSettings:output_type -> hummock.v1.GetProjectSettingsResponse
-	17, // 42: hummock.v1.ProjectService.UpdateProjectSettings:output_type -> hummock.v1.UpdateProjectSettingsResponse
-	19, // 43: hummock.v1.ProjectService.ExportProject:output_type -> hummock.v1.ExportProjectResponse
-	22, // 44: hummock.v1.ProjectService.ImportProject:output_type -> hummock.v1.ImportProjectResponse
-	36, // [36:45] is the sub-list for method output_type
-	27, // [27:36] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	26, // 0: hummock.v1.ProjectInfo.tech_stack_origin:type_name -> hummock.v1.Origin
+	26, // 1: hummock.v1.ProjectInfo.path_origin:type_name -> hummock.v1.Origin
+	27, // 2: hummock.v1.KindCount.kind:type_name -> hummock.v1.MemoryKind
+	1,  // 3: hummock.v1.ProjectDetails.info:type_name -> hummock.v1.ProjectInfo
+	2,  // 4: hummock.v1.ProjectDetails.kinds:type_name -> hummock.v1.KindCount
+	28, // 5: hummock.v1.ProjectDetails.create_time:type_name -> google.protobuf.Timestamp
+	3,  // 6: hummock.v1.ProjectDetails.feedback:type_name -> hummock.v1.FeedbackCounts
+	5,  // 7: hummock.v1.ProjectDetails.graph:type_name -> hummock.v1.GraphStatus
+	0,  // 8: hummock.v1.GraphStatus.state:type_name -> hummock.v1.GraphState
+	4,  // 9: hummock.v1.GetProjectResponse.project:type_name -> hummock.v1.ProjectDetails
+	4,  // 10: hummock.v1.ListProjectsResponse.projects:type_name -> hummock.v1.ProjectDetails
+	29, // 11: hummock.v1.WatchProjectResponse.time_left:type_name -> google.protobuf.Duration
+	1,  // 12: hummock.v1.UpdateProjectRequest.info:type_name -> hummock.v1.ProjectInfo
+	30, // 13: hummock.v1.UpdateProjectRequest.update_mask:type_name -> google.protobuf.FieldMask
+	26, // 14: hummock.v1.UpdateProjectRequest.origin:type_name -> hummock.v1.Origin
+	4,  // 15: hummock.v1.UpdateProjectResponse.project:type_name -> hummock.v1.ProjectDetails
+	31, // 16: hummock.v1.GetProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
+	31, // 17: hummock.v1.GetProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
+	31, // 18: hummock.v1.GetProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
+	31, // 19: hummock.v1.UpdateProjectSettingsRequest.settings:type_name -> hummock.v1.ProjectSettings
+	30, // 20: hummock.v1.UpdateProjectSettingsRequest.update_mask:type_name -> google.protobuf.FieldMask
+	31, // 21: hummock.v1.UpdateProjectSettingsResponse.settings:type_name -> hummock.v1.ProjectSettings
+	31, // 22: hummock.v1.UpdateProjectSettingsResponse.effective:type_name -> hummock.v1.ProjectSettings
+	31, // 23: hummock.v1.UpdateProjectSettingsResponse.defaults:type_name -> hummock.v1.ProjectSettings
+	32, // 24: hummock.v1.ExportProjectResponse.records:type_name -> hummock.v1.TransferRecord
+	23, // 25: hummock.v1.ImportProjectRequest.lines:type_name -> hummock.v1.ImportLine
+	32, // 26: hummock.v1.ImportLine.record:type_name -> hummock.v1.TransferRecord
+	25, // 27: hummock.v1.ImportProjectResponse.failures:type_name -> hummock.v1.ImportFailure
+	33, // 28: hummock.v1.ImportFailure.status:type_name -> google.rpc.Status
+	6,  // 29: hummock.v1.ProjectService.GetProject:input_type -> hummock.v1.GetProjectRequest
+	8,  // 30: hummock.v1.ProjectService.ListProjects:input_type -> hummock.v1.ListProjectsRequest
+	10, // 31: hummock.v1.ProjectService.WatchProject:input_type -> hummock.v1.WatchProjectRequest
+	12, // 32: hummock.v1.ProjectService.UpdateProject:input_type -> hummock.v1.UpdateProjectRequest
+	14, // 33: hummock.v1.ProjectService.DeleteProject:input_type -> hummock.v1.DeleteProjectRequest
+	16, // 34: hummock.v1.ProjectService.GetProjectSettings:input_type -> hummock.v1.GetProjectSettingsRequest
+	18, // 35: hummock.v1.ProjectService.UpdateProjectSettings:input_type -> hummock.v1.UpdateProjectSettingsRequest
+	20, // 36: hummock.v1.ProjectService.ExportProject:input_type -> hummock.v1.ExportProjectRequest
+	22, // 37: hummock.v1.ProjectService.ImportProject:input_type -> hummock.v1.ImportProjectRequest
+	7,  // 38: hummock.v1.ProjectService.GetProject:output_type -> hummock.v1.GetProjectResponse
+	9,  // 39: hummock.v1.ProjectService.ListProjects:output_type -> hummock.v1.ListProjectsResponse
+	11, // 40: hummock.v1.ProjectService.WatchProject:output_type -> hummock.v1.WatchProjectResponse
+	13, // 41: hummock.v1.ProjectService.UpdateProject:output_type -> hummock.v1.UpdateProjectResponse
+	15, // 42: hummock.v1.ProjectService.DeleteProject:output_type -> hummock.v1.DeleteProjectResponse
+	17, // 43: hummock.v1.ProjectService.GetProjectSettings:output_type -> hummock.v1.GetProjectSettingsResponse
+	19, // 44: hummock.v1.ProjectService.UpdateProjectSettings:output_type -> hummock.v1.UpdateProjectSettingsResponse
+	21, // 45: hummock.v1.ProjectService.ExportProject:output_type -> hummock.v1.ExportProjectResponse
+	24, // 46: hummock.v1.ProjectService.ImportProject:output_type -> hummock.v1.ImportProjectResponse
+	38, // [38:47] is the sub-list for method output_type
+	29, // [29:38] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_hummock_v1_project_service_proto_init() }
@@ -1895,13 +2068,14 @@ func file_hummock_v1_project_service_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_hummock_v1_project_service_proto_rawDesc), len(file_hummock_v1_project_service_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   24,
+			NumEnums:      1,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_hummock_v1_project_service_proto_goTypes,
 		DependencyIndexes: file_hummock_v1_project_service_proto_depIdxs,
+		EnumInfos:         file_hummock_v1_project_service_proto_enumTypes,
 		MessageInfos:      file_hummock_v1_project_service_proto_msgTypes,
 	}.Build()
 	File_hummock_v1_project_service_proto = out.File

@@ -1453,6 +1453,9 @@ type GroupCount struct {
 	Pending uint32 `protobuf:"varint,15,opt,name=pending,proto3" json:"pending,omitempty"`
 	// Hits that stand behind less relevant ones because their writer had enough; see writer_cap.
 	OverWriterCap uint32 `protobuf:"varint,16,opt,name=over_writer_cap,json=overWriterCap,proto3" json:"over_writer_cap,omitempty"`
+	// Share of the nearest 50 memories that the graph which searched by vector is proven to find, in (0, 1]. Unset where no
+	// graph did: every memory was compared, or sign bits chose which.
+	GraphRecall   *float64 `protobuf:"fixed64,17,opt,name=graph_recall,json=graphRecall,proto3,oneof" json:"graph_recall,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1595,6 +1598,13 @@ func (x *GroupCount) GetPending() uint32 {
 func (x *GroupCount) GetOverWriterCap() uint32 {
 	if x != nil {
 		return x.OverWriterCap
+	}
+	return 0
+}
+
+func (x *GroupCount) GetGraphRecall() float64 {
+	if x != nil && x.GraphRecall != nil {
+		return *x.GraphRecall
 	}
 	return 0
 }
@@ -2537,7 +2547,7 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x05meant\x18\x02 \x01(\tR\x05meant\"o\n" +
 	"\tStageTime\x12-\n" +
 	"\x05stage\x18\x01 \x01(\x0e2\x17.hummock.v1.RecallStageR\x05stage\x123\n" +
-	"\aelapsed\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\"\xe1\x04\n" +
+	"\aelapsed\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\aelapsed\"\x9a\x05\n" +
 	"\n" +
 	"GroupCount\x12*\n" +
 	"\x05group\x18\x01 \x01(\x0e2\x14.hummock.v1.HitGroupR\x05group\x12\x1a\n" +
@@ -2557,10 +2567,12 @@ const file_hummock_v1_recall_proto_rawDesc = "" +
 	"\x0fgreatest_cosine\x18\r \x01(\x01H\x02R\x0egreatestCosine\x88\x01\x01\x121\n" +
 	"\aorigins\x18\x0e \x03(\v2\x17.hummock.v1.OriginCountR\aorigins\x12\x18\n" +
 	"\apending\x18\x0f \x01(\rR\apending\x12&\n" +
-	"\x0fover_writer_cap\x18\x10 \x01(\rR\roverWriterCapB\x0f\n" +
+	"\x0fover_writer_cap\x18\x10 \x01(\rR\roverWriterCap\x12&\n" +
+	"\fgraph_recall\x18\x11 \x01(\x01H\x03R\vgraphRecall\x88\x01\x01B\x0f\n" +
 	"\r_least_cosineB\x0e\n" +
 	"\f_mean_cosineB\x12\n" +
-	"\x10_greatest_cosine\"O\n" +
+	"\x10_greatest_cosineB\x0f\n" +
+	"\r_graph_recall\"O\n" +
 	"\vOriginCount\x12*\n" +
 	"\x06origin\x18\x01 \x01(\x0e2\x12.hummock.v1.OriginR\x06origin\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\rR\x05count\"\x8c\x01\n" +

@@ -337,6 +337,7 @@ class ExplainResponse(_message.Message):
     CHANGED_RANK_FIELD_NUMBER: _builtins.int
     DEGRADED_FIELD_NUMBER: _builtins.int
     PROJECT_SETTINGS_FIELD_NUMBER: _builtins.int
+    GRAPH_RECALL_FIELD_NUMBER: _builtins.int
     outcome: Global___ExplainOutcome.ValueType
     """What became of it."""
     group: _recall_pb2.HitGroup.ValueType
@@ -355,6 +356,8 @@ class ExplainResponse(_message.Message):
     """All this for people, in Chinese when the query has Chinese characters, in English otherwise."""
     changed_rank: _builtins.int
     """The rank that it then has in its group; 0 when there are none."""
+    graph_recall: _builtins.float
+    """Of the memory's group, as in the receipt of the recall. Unset where no graph searched it by vector."""
     @_builtins.property
     def failed_conditions(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Of FILTER: the fields of MemoryFilter that it does not meet, for example "origins"."""
@@ -399,11 +402,14 @@ class ExplainResponse(_message.Message):
         changed_rank: _builtins.int = ...,
         degraded: _abc.Iterable[_recall_pb2.Degradation] | None = ...,
         project_settings: _abc.Iterable[_builtins.str] | None = ...,
+        graph_recall: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["changed_recall", b"changed_recall", "numbers", b"numbers"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall", "changed_recall", b"changed_recall", "graph_recall", b"graph_recall", "numbers", b"numbers"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["changed_rank", b"changed_rank", "changed_recall", b"changed_recall", "changes", b"changes", "degraded", b"degraded", "failed_conditions", b"failed_conditions", "group", b"group", "numbers", b"numbers", "other_id", b"other_id", "outcome", b"outcome", "project_settings", b"project_settings", "rank", b"rank", "sentence", b"sentence", "stage", b"stage", "threshold", b"threshold", "value", b"value"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall", "changed_rank", b"changed_rank", "changed_recall", b"changed_recall", "changes", b"changes", "degraded", b"degraded", "failed_conditions", b"failed_conditions", "graph_recall", b"graph_recall", "group", b"group", "numbers", b"numbers", "other_id", b"other_id", "outcome", b"outcome", "project_settings", b"project_settings", "rank", b"rank", "sentence", b"sentence", "stage", b"stage", "threshold", b"threshold", "value", b"value"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__graph_recall: _TypeAlias = _typing.Literal["graph_recall"]  # noqa: Y015
+    _WhichOneofArgType__graph_recall: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__graph_recall) -> _WhichOneofReturnType__graph_recall | None: ...
 
 Global___ExplainResponse: _TypeAlias = ExplainResponse  # noqa: Y015

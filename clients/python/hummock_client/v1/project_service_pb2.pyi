@@ -10,6 +10,7 @@ from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.rpc import status_pb2 as _status_pb2
 from hummock_client.v1 import memory_pb2 as _memory_pb2
 from hummock_client.v1 import settings_pb2 as _settings_pb2
@@ -24,6 +25,38 @@ else:
     from typing_extensions import TypeAlias as _TypeAlias, Never as _Never
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class _GraphState:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _GraphStateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_GraphState.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    GRAPH_STATE_UNSPECIFIED: _GraphState.ValueType  # 0
+    """Not a state."""
+    GRAPH_STATE_NONE: _GraphState.ValueType  # 1
+    """None is built yet: too few questions came, or the project has too few memories."""
+    GRAPH_STATE_BUILDING: _GraphState.ValueType  # 2
+    """It is being built or proven."""
+    GRAPH_STATE_KEPT: _GraphState.ValueType  # 3
+    """It searches."""
+    GRAPH_STATE_DROPPED: _GraphState.ValueType  # 4
+    """It was built and is not used; sign bits search."""
+
+class GraphState(_GraphState, metaclass=_GraphStateEnumTypeWrapper):
+    """What became of a project's graph."""
+
+GRAPH_STATE_UNSPECIFIED: GraphState.ValueType  # 0
+"""Not a state."""
+GRAPH_STATE_NONE: GraphState.ValueType  # 1
+"""None is built yet: too few questions came, or the project has too few memories."""
+GRAPH_STATE_BUILDING: GraphState.ValueType  # 2
+"""It is being built or proven."""
+GRAPH_STATE_KEPT: GraphState.ValueType  # 3
+"""It searches."""
+GRAPH_STATE_DROPPED: GraphState.ValueType  # 4
+"""It was built and is not used; sign bits search."""
+Global___GraphState: _TypeAlias = GraphState  # noqa: Y015
 
 @_typing.final
 class ProjectInfo(_message.Message):
@@ -133,6 +166,7 @@ class ProjectDetails(_message.Message):
     CREATE_TIME_FIELD_NUMBER: _builtins.int
     FEEDBACK_FIELD_NUMBER: _builtins.int
     PENDING_COUNT_FIELD_NUMBER: _builtins.int
+    GRAPH_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     memory_count: _builtins.int
@@ -161,6 +195,12 @@ class ProjectDetails(_message.Message):
     def feedback(self) -> Global___FeedbackCounts:
         """Verdicts that feedback has given so far. Only GetProject fills it."""
 
+    @_builtins.property
+    def graph(self) -> Global___GraphStatus:
+        """The graph by which it is searched by vector. Only GetProject fills it; unset while the project is not in memory, or
+        has too few memories for one.
+        """
+
     def __init__(
         self,
         *,
@@ -174,14 +214,53 @@ class ProjectDetails(_message.Message):
         create_time: _timestamp_pb2.Timestamp | None = ...,
         feedback: Global___FeedbackCounts | None = ...,
         pending_count: _builtins.int = ...,
+        graph: Global___GraphStatus | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "feedback", b"feedback", "info", b"info"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "feedback", b"feedback", "graph", b"graph", "info", b"info"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "feedback", b"feedback", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "pending_count", b"pending_count", "seq", b"seq"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["content_seq", b"content_seq", "create_time", b"create_time", "emb_space", b"emb_space", "feedback", b"feedback", "graph", b"graph", "info", b"info", "kinds", b"kinds", "memory_count", b"memory_count", "name", b"name", "pending_count", b"pending_count", "seq", b"seq"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectDetails: _TypeAlias = ProjectDetails  # noqa: Y015
+
+@_typing.final
+class GraphStatus(_message.Message):
+    """A graph of a project's vectors, and what it was measured to do with the project's own questions."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    ROW_COUNT_FIELD_NUMBER: _builtins.int
+    RECALL_FIELD_NUMBER: _builtins.int
+    TIME_SHARE_FIELD_NUMBER: _builtins.int
+    state: Global___GraphState.ValueType
+    """What became of it."""
+    reason: _builtins.str
+    """Why it was dropped, or what a graph that is kept by the setting falls short of, for people. Empty otherwise."""
+    row_count: _builtins.int
+    """Vectors in it."""
+    recall: _builtins.float
+    """Share of the nearest 50 memories that it finds, in [0, 1]."""
+    time_share: _builtins.float
+    """Its time as a share of that of sign bits."""
+    def __init__(
+        self,
+        *,
+        state: Global___GraphState.ValueType = ...,
+        reason: _builtins.str = ...,
+        row_count: _builtins.int = ...,
+        recall: _builtins.float = ...,
+        time_share: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["reason", b"reason", "recall", b"recall", "row_count", b"row_count", "state", b"state", "time_share", b"time_share"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GraphStatus: _TypeAlias = GraphStatus  # noqa: Y015
 
 @_typing.final
 class GetProjectRequest(_message.Message):

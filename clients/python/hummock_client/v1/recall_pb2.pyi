@@ -881,6 +881,7 @@ class GroupCount(_message.Message):
     ORIGINS_FIELD_NUMBER: _builtins.int
     PENDING_FIELD_NUMBER: _builtins.int
     OVER_WRITER_CAP_FIELD_NUMBER: _builtins.int
+    GRAPH_RECALL_FIELD_NUMBER: _builtins.int
     group: Global___HitGroup.ValueType
     """Which."""
     searched: _builtins.int
@@ -915,6 +916,10 @@ class GroupCount(_message.Message):
     """Of the memories that passed the filter, those that wait for their vectors; none where the vector path did not run."""
     over_writer_cap: _builtins.int
     """Hits that stand behind less relevant ones because their writer had enough; see writer_cap."""
+    graph_recall: _builtins.float
+    """Share of the nearest 50 memories that the graph which searched by vector is proven to find, in (0, 1]. Unset where no
+    graph did: every memory was compared, or sign bits chose which.
+    """
     @_builtins.property
     def origins(self) -> _containers.RepeatedCompositeFieldContainer[Global___OriginCount]:
         """Candidates by origin, in the order of the enum; origins without any are not listed."""
@@ -938,17 +943,22 @@ class GroupCount(_message.Message):
         origins: _abc.Iterable[Global___OriginCount] | None = ...,
         pending: _builtins.int = ...,
         over_writer_cap: _builtins.int = ...,
+        graph_recall: _builtins.float | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "greatest_cosine", b"greatest_cosine", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall", "_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "graph_recall", b"graph_recall", "greatest_cosine", b"greatest_cosine", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "over_writer_cap", b"over_writer_cap", "pending", b"pending", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall", "_greatest_cosine", b"_greatest_cosine", "_least_cosine", b"_least_cosine", "_mean_cosine", b"_mean_cosine", "below_min_similarity", b"below_min_similarity", "domain", b"domain", "duplicate", b"duplicate", "echo", b"echo", "graph_recall", b"graph_recall", "greatest_cosine", b"greatest_cosine", "group", b"group", "in_window", b"in_window", "keyword", b"keyword", "least_cosine", b"least_cosine", "mean_cosine", b"mean_cosine", "origins", b"origins", "over_writer_cap", b"over_writer_cap", "pending", b"pending", "returned", b"returned", "searched", b"searched", "vector", b"vector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__graph_recall: _TypeAlias = _typing.Literal["graph_recall"]  # noqa: Y015
+    _WhichOneofArgType__graph_recall: _TypeAlias = _typing.Literal["_graph_recall", b"_graph_recall"]  # noqa: Y015
     _WhichOneofReturnType__greatest_cosine: _TypeAlias = _typing.Literal["greatest_cosine"]  # noqa: Y015
     _WhichOneofArgType__greatest_cosine: _TypeAlias = _typing.Literal["_greatest_cosine", b"_greatest_cosine"]  # noqa: Y015
     _WhichOneofReturnType__least_cosine: _TypeAlias = _typing.Literal["least_cosine"]  # noqa: Y015
     _WhichOneofArgType__least_cosine: _TypeAlias = _typing.Literal["_least_cosine", b"_least_cosine"]  # noqa: Y015
     _WhichOneofReturnType__mean_cosine: _TypeAlias = _typing.Literal["mean_cosine"]  # noqa: Y015
     _WhichOneofArgType__mean_cosine: _TypeAlias = _typing.Literal["_mean_cosine", b"_mean_cosine"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__graph_recall) -> _WhichOneofReturnType__graph_recall | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__greatest_cosine) -> _WhichOneofReturnType__greatest_cosine | None: ...
     @_typing.overload

@@ -245,12 +245,23 @@ def _print_project(project: projects_pb.ProjectDetails) -> None:
     print_line(f"  memories    {project.memory_count}{f' ({kinds})' if kinds else ''}")
     if project.pending_count:
         print_line(f"  vectors     {project.pending_count} memories wait for theirs")
+    if project.HasField("graph"):
+        print_line(f"  graph       {graph_line(project.graph)}")
     if project.HasField("feedback"):
         said = project.feedback
         print_line(f"  feedback    {said.helpful} helpful, {said.not_helpful} not helpful, {said.wrong} wrong")
     print_line(f"  seq         {project.seq} (content {project.content_seq})")
     print_line(f"  space       {project.emb_space}")
     print_line(f"  created     {project.create_time.ToJsonString()}")
+
+
+def graph_line(graph: projects_pb.GraphStatus) -> str:
+    """What became of a project's graph, for people."""
+    state = enum_word(projects_pb.GraphState, graph.state)
+    if graph.state not in (projects_pb.GRAPH_STATE_KEPT, projects_pb.GRAPH_STATE_DROPPED):
+        return state
+    finds = f"{graph.recall:.3f} of the nearest 50 in {graph.time_share:.2f} of the time of sign bits"
+    return f"{state}, {graph.row_count} vectors, {finds}{f'; {graph.reason}' if graph.reason else ''}"
 
 
 def _print_settings(

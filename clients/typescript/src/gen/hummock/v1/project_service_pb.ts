@@ -4,8 +4,8 @@
 // @generated from file hummock/v1/project_service.proto (package hummock.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
 import type { Duration, FieldMask, Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Status } from "../../google/rpc/status_pb.js";
@@ -22,7 +22,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hummock/v1/project_service.proto.
  */
 export const file_hummock_v1_project_service: GenFile = /*@__PURE__*/
-  fileDesc("CiBodW1tb2NrL3YxL3Byb2plY3Rfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSKHAQoLUHJvamVjdEluZm8SEgoKdGVjaF9zdGFjaxgBIAMoCRIMCgRwYXRoGAIgASgJEi0KEXRlY2hfc3RhY2tfb3JpZ2luGAMgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SJwoLcGF0aF9vcmlnaW4YBCABKA4yEi5odW1tb2NrLnYxLk9yaWdpbiJACglLaW5kQ291bnQSJAoEa2luZBgBIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5S2luZBINCgVjb3VudBgCIAEoDSJFCg5GZWVkYmFja0NvdW50cxIPCgdoZWxwZnVsGAEgASgNEhMKC25vdF9oZWxwZnVsGAIgASgNEg0KBXdyb25nGAMgASgNIqwCCg5Qcm9qZWN0RGV0YWlscxIMCgRuYW1lGAEgASgJEiUKBGluZm8YAiABKAsyFy5odW1tb2NrLnYxLlByb2plY3RJbmZvEhQKDG1lbW9yeV9jb3VudBgDIAEoDRIkCgVraW5kcxgEIAMoCzIVLmh1bW1vY2sudjEuS2luZENvdW50EgsKA3NlcRgFIAEoBBITCgtjb250ZW50X3NlcRgGIAEoBBIRCgllbWJfc3BhY2UYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGZlZWRiYWNrGAkgASgLMhouaHVtbW9jay52MS5GZWVkYmFja0NvdW50cxIVCg1wZW5kaW5nX2NvdW50GAogASgNIiQKEUdldFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiQQoSR2V0UHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiXQoUTGlzdFByb2plY3RzUmVzcG9uc2USLAoIcHJvamVjdHMYASADKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSImChNXYXRjaFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkifwoUV2F0Y2hQcm9qZWN0UmVzcG9uc2USFAoMbWVtb3J5X2NvdW50GAEgASgNEhUKDXBlbmRpbmdfY291bnQYAiABKA0SDAoEcmF0ZRgDIAEoARIsCgl0aW1lX2xlZnQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itwEKFFVwZGF0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIlCgRpbmZvGAMgASgLMhcuaHVtbW9jay52MS5Qcm9qZWN0SW5mbxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSIgoGb3JpZ2luGAUgASgOMhIuaHVtbW9jay52MS5PcmlnaW4iRAoVVXBkYXRlUHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjsKFERlbGV0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSKYAQoVRGVsZXRlUHJvamVjdFJlc3BvbnNlEhQKDG1lbW9yeV9jb3VudBgBIAEoDRIVCg1zZXNzaW9uX2NvdW50GAIgASgNEhUKDW1lc3NhZ2VfY291bnQYAyABKA0SEwoLZXZlbnRfY291bnQYBCABKA0SEgoKaGVsZF9jb3VudBgFIAEoDRISCgppZHNfZGlnZXN0GAYgASgJIiwKGUdldFByb2plY3RTZXR0aW5nc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCSK/AQoaR2V0UHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEhMKC2NvbnRlbnRfc2VxGAQgASgEIqMBChxVcGRhdGVQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRItCghzZXR0aW5ncxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayK6AQodVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEgsKA3NlcRgEIAEoBCI9ChRFeHBvcnRQcm9qZWN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhQKDHdpdGhfdmVjdG9ycxgCIAEoCCJaChVFeHBvcnRQcm9qZWN0UmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLmh1bW1vY2sudjEuVHJhbnNmZXJSZWNvcmQSFAoMbWVtb3J5X2NvdW50GAIgASgNIk4KFEltcG9ydFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSJQoFbGluZXMYAiADKAsyFi5odW1tb2NrLnYxLkltcG9ydExpbmUiSAoKSW1wb3J0TGluZRIOCgZudW1iZXIYASABKA0SKgoGcmVjb3JkGAIgASgLMhouaHVtbW9jay52MS5UcmFuc2ZlclJlY29yZCLKAgoVSW1wb3J0UHJvamVjdFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIVCg1jcmVhdGVkX2NvdW50GAIgASgNEhUKDXVwZGF0ZWRfY291bnQYAyABKA0SFwoPdW5jaGFuZ2VkX2NvdW50GAQgASgNEhUKDXJlbW92ZWRfY291bnQYBSABKA0SFgoOZW1iZWRkZWRfY291bnQYBiABKA0SKwoIZmFpbHVyZXMYByADKAsyGS5odW1tb2NrLnYxLkltcG9ydEZhaWx1cmUSFQoNc2Vzc2lvbl9jb3VudBgIIAEoDRIVCg1tZXNzYWdlX2NvdW50GAkgASgNEhUKDWV4cGlyZWRfY291bnQYCiABKA0SEwoLZXZlbnRfY291bnQYCyABKA0SGAoQbGVmdF9ldmVudF9jb3VudBgMIAEoDRINCgV3aG9sZRgNIAEoCCJDCg1JbXBvcnRGYWlsdXJlEg4KBm51bWJlchgBIAEoDRIiCgZzdGF0dXMYAiABKAsyEi5nb29nbGUucnBjLlN0YXR1czLPBgoOUHJvamVjdFNlcnZpY2USUAoKR2V0UHJvamVjdBIdLmh1bW1vY2sudjEuR2V0UHJvamVjdFJlcXVlc3QaHi5odW1tb2NrLnYxLkdldFByb2plY3RSZXNwb25zZSIDkAIBElYKDExpc3RQcm9qZWN0cxIfLmh1bW1vY2sudjEuTGlzdFByb2plY3RzUmVxdWVzdBogLmh1bW1vY2sudjEuTGlzdFByb2plY3RzUmVzcG9uc2UiA5ACARJYCgxXYXRjaFByb2plY3QSHy5odW1tb2NrLnYxLldhdGNoUHJvamVjdFJlcXVlc3QaIC5odW1tb2NrLnYxLldhdGNoUHJvamVjdFJlc3BvbnNlIgOQAgEwARJUCg1VcGRhdGVQcm9qZWN0EiAuaHVtbW9jay52MS5VcGRhdGVQcm9qZWN0UmVxdWVzdBohLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFJlc3BvbnNlElQKDURlbGV0ZVByb2plY3QSIC5odW1tb2NrLnYxLkRlbGV0ZVByb2plY3RSZXF1ZXN0GiEuaHVtbW9jay52MS5EZWxldGVQcm9qZWN0UmVzcG9uc2USaAoSR2V0UHJvamVjdFNldHRpbmdzEiUuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0GiYuaHVtbW9jay52MS5HZXRQcm9qZWN0U2V0dGluZ3NSZXNwb25zZSIDkAIBEmwKFVVwZGF0ZVByb2plY3RTZXR0aW5ncxIoLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVxdWVzdBopLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USWwoNRXhwb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuRXhwb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkV4cG9ydFByb2plY3RSZXNwb25zZSIDkAIBMAESWAoNSW1wb3J0UHJvamVjdBIgLmh1bW1vY2sudjEuSW1wb3J0UHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLkltcG9ydFByb2plY3RSZXNwb25zZSgBMAFCTAoOZGV2Lmh1bW1vY2sudjFCE1Byb2plY3RTZXJ2aWNlUHJvdG9QAVojaHVtbW9jay5kZXYvZ28vaHVtbW9jay92MTtodW1tb2NrdjFiBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_memory, file_hummock_v1_settings, file_hummock_v1_transfer]);
+  fileDesc("CiBodW1tb2NrL3YxL3Byb2plY3Rfc2VydmljZS5wcm90bxIKaHVtbW9jay52MSKHAQoLUHJvamVjdEluZm8SEgoKdGVjaF9zdGFjaxgBIAMoCRIMCgRwYXRoGAIgASgJEi0KEXRlY2hfc3RhY2tfb3JpZ2luGAMgASgOMhIuaHVtbW9jay52MS5PcmlnaW4SJwoLcGF0aF9vcmlnaW4YBCABKA4yEi5odW1tb2NrLnYxLk9yaWdpbiJACglLaW5kQ291bnQSJAoEa2luZBgBIAEoDjIWLmh1bW1vY2sudjEuTWVtb3J5S2luZBINCgVjb3VudBgCIAEoDSJFCg5GZWVkYmFja0NvdW50cxIPCgdoZWxwZnVsGAEgASgNEhMKC25vdF9oZWxwZnVsGAIgASgNEg0KBXdyb25nGAMgASgNItQCCg5Qcm9qZWN0RGV0YWlscxIMCgRuYW1lGAEgASgJEiUKBGluZm8YAiABKAsyFy5odW1tb2NrLnYxLlByb2plY3RJbmZvEhQKDG1lbW9yeV9jb3VudBgDIAEoDRIkCgVraW5kcxgEIAMoCzIVLmh1bW1vY2sudjEuS2luZENvdW50EgsKA3NlcRgFIAEoBBITCgtjb250ZW50X3NlcRgGIAEoBBIRCgllbWJfc3BhY2UYByABKAkSLwoLY3JlYXRlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGZlZWRiYWNrGAkgASgLMhouaHVtbW9jay52MS5GZWVkYmFja0NvdW50cxIVCg1wZW5kaW5nX2NvdW50GAogASgNEiYKBWdyYXBoGAsgASgLMhcuaHVtbW9jay52MS5HcmFwaFN0YXR1cyJ7CgtHcmFwaFN0YXR1cxIlCgVzdGF0ZRgBIAEoDjIWLmh1bW1vY2sudjEuR3JhcGhTdGF0ZRIOCgZyZWFzb24YAiABKAkSEQoJcm93X2NvdW50GAMgASgNEg4KBnJlY2FsbBgEIAEoARISCgp0aW1lX3NoYXJlGAUgASgBIiQKEUdldFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkiQQoSR2V0UHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjwKE0xpc3RQcm9qZWN0c1JlcXVlc3QSEQoJcGFnZV9zaXplGAEgASgNEhIKCnBhZ2VfdG9rZW4YAiABKAkiXQoUTGlzdFByb2plY3RzUmVzcG9uc2USLAoIcHJvamVjdHMYASADKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSImChNXYXRjaFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkifwoUV2F0Y2hQcm9qZWN0UmVzcG9uc2USFAoMbWVtb3J5X2NvdW50GAEgASgNEhUKDXBlbmRpbmdfY291bnQYAiABKA0SDAoEcmF0ZRgDIAEoARIsCgl0aW1lX2xlZnQYBCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24itwEKFFVwZGF0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRIlCgRpbmZvGAMgASgLMhcuaHVtbW9jay52MS5Qcm9qZWN0SW5mbxIvCgt1cGRhdGVfbWFzaxgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5GaWVsZE1hc2sSIgoGb3JpZ2luGAUgASgOMhIuaHVtbW9jay52MS5PcmlnaW4iRAoVVXBkYXRlUHJvamVjdFJlc3BvbnNlEisKB3Byb2plY3QYASABKAsyGi5odW1tb2NrLnYxLlByb2plY3REZXRhaWxzIjsKFERlbGV0ZVByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCSKYAQoVRGVsZXRlUHJvamVjdFJlc3BvbnNlEhQKDG1lbW9yeV9jb3VudBgBIAEoDRIVCg1zZXNzaW9uX2NvdW50GAIgASgNEhUKDW1lc3NhZ2VfY291bnQYAyABKA0SEwoLZXZlbnRfY291bnQYBCABKA0SEgoKaGVsZF9jb3VudBgFIAEoDRISCgppZHNfZGlnZXN0GAYgASgJIiwKGUdldFByb2plY3RTZXR0aW5nc1JlcXVlc3QSDwoHcHJvamVjdBgBIAEoCSK/AQoaR2V0UHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEhMKC2NvbnRlbnRfc2VxGAQgASgEIqMBChxVcGRhdGVQcm9qZWN0U2V0dGluZ3NSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSEgoKcmVxdWVzdF9pZBgCIAEoCRItCghzZXR0aW5ncxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEi8KC3VwZGF0ZV9tYXNrGAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLkZpZWxkTWFzayK6AQodVXBkYXRlUHJvamVjdFNldHRpbmdzUmVzcG9uc2USLQoIc2V0dGluZ3MYASABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxIuCgllZmZlY3RpdmUYAiABKAsyGy5odW1tb2NrLnYxLlByb2plY3RTZXR0aW5ncxItCghkZWZhdWx0cxgDIAEoCzIbLmh1bW1vY2sudjEuUHJvamVjdFNldHRpbmdzEgsKA3NlcRgEIAEoBCI9ChRFeHBvcnRQcm9qZWN0UmVxdWVzdBIPCgdwcm9qZWN0GAEgASgJEhQKDHdpdGhfdmVjdG9ycxgCIAEoCCJaChVFeHBvcnRQcm9qZWN0UmVzcG9uc2USKwoHcmVjb3JkcxgBIAMoCzIaLmh1bW1vY2sudjEuVHJhbnNmZXJSZWNvcmQSFAoMbWVtb3J5X2NvdW50GAIgASgNIk4KFEltcG9ydFByb2plY3RSZXF1ZXN0Eg8KB3Byb2plY3QYASABKAkSJQoFbGluZXMYAiADKAsyFi5odW1tb2NrLnYxLkltcG9ydExpbmUiSAoKSW1wb3J0TGluZRIOCgZudW1iZXIYASABKA0SKgoGcmVjb3JkGAIgASgLMhouaHVtbW9jay52MS5UcmFuc2ZlclJlY29yZCLKAgoVSW1wb3J0UHJvamVjdFJlc3BvbnNlEgsKA3NlcRgBIAEoBBIVCg1jcmVhdGVkX2NvdW50GAIgASgNEhUKDXVwZGF0ZWRfY291bnQYAyABKA0SFwoPdW5jaGFuZ2VkX2NvdW50GAQgASgNEhUKDXJlbW92ZWRfY291bnQYBSABKA0SFgoOZW1iZWRkZWRfY291bnQYBiABKA0SKwoIZmFpbHVyZXMYByADKAsyGS5odW1tb2NrLnYxLkltcG9ydEZhaWx1cmUSFQoNc2Vzc2lvbl9jb3VudBgIIAEoDRIVCg1tZXNzYWdlX2NvdW50GAkgASgNEhUKDWV4cGlyZWRfY291bnQYCiABKA0SEwoLZXZlbnRfY291bnQYCyABKA0SGAoQbGVmdF9ldmVudF9jb3VudBgMIAEoDRINCgV3aG9sZRgNIAEoCCJDCg1JbXBvcnRGYWlsdXJlEg4KBm51bWJlchgBIAEoDRIiCgZzdGF0dXMYAiABKAsyEi5nb29nbGUucnBjLlN0YXR1cyqIAQoKR3JhcGhTdGF0ZRIbChdHUkFQSF9TVEFURV9VTlNQRUNJRklFRBAAEhQKEEdSQVBIX1NUQVRFX05PTkUQARIYChRHUkFQSF9TVEFURV9CVUlMRElORxACEhQKEEdSQVBIX1NUQVRFX0tFUFQQAxIXChNHUkFQSF9TVEFURV9EUk9QUEVEEAQyzwYKDlByb2plY3RTZXJ2aWNlElAKCkdldFByb2plY3QSHS5odW1tb2NrLnYxLkdldFByb2plY3RSZXF1ZXN0Gh4uaHVtbW9jay52MS5HZXRQcm9qZWN0UmVzcG9uc2UiA5ACARJWCgxMaXN0UHJvamVjdHMSHy5odW1tb2NrLnYxLkxpc3RQcm9qZWN0c1JlcXVlc3QaIC5odW1tb2NrLnYxLkxpc3RQcm9qZWN0c1Jlc3BvbnNlIgOQAgESWAoMV2F0Y2hQcm9qZWN0Eh8uaHVtbW9jay52MS5XYXRjaFByb2plY3RSZXF1ZXN0GiAuaHVtbW9jay52MS5XYXRjaFByb2plY3RSZXNwb25zZSIDkAIBMAESVAoNVXBkYXRlUHJvamVjdBIgLmh1bW1vY2sudjEuVXBkYXRlUHJvamVjdFJlcXVlc3QaIS5odW1tb2NrLnYxLlVwZGF0ZVByb2plY3RSZXNwb25zZRJUCg1EZWxldGVQcm9qZWN0EiAuaHVtbW9jay52MS5EZWxldGVQcm9qZWN0UmVxdWVzdBohLmh1bW1vY2sudjEuRGVsZXRlUHJvamVjdFJlc3BvbnNlEmgKEkdldFByb2plY3RTZXR0aW5ncxIlLmh1bW1vY2sudjEuR2V0UHJvamVjdFNldHRpbmdzUmVxdWVzdBomLmh1bW1vY2sudjEuR2V0UHJvamVjdFNldHRpbmdzUmVzcG9uc2UiA5ACARJsChVVcGRhdGVQcm9qZWN0U2V0dGluZ3MSKC5odW1tb2NrLnYxLlVwZGF0ZVByb2plY3RTZXR0aW5nc1JlcXVlc3QaKS5odW1tb2NrLnYxLlVwZGF0ZVByb2plY3RTZXR0aW5nc1Jlc3BvbnNlElsKDUV4cG9ydFByb2plY3QSIC5odW1tb2NrLnYxLkV4cG9ydFByb2plY3RSZXF1ZXN0GiEuaHVtbW9jay52MS5FeHBvcnRQcm9qZWN0UmVzcG9uc2UiA5ACATABElgKDUltcG9ydFByb2plY3QSIC5odW1tb2NrLnYxLkltcG9ydFByb2plY3RSZXF1ZXN0GiEuaHVtbW9jay52MS5JbXBvcnRQcm9qZWN0UmVzcG9uc2UoATABQkwKDmRldi5odW1tb2NrLnYxQhNQcm9qZWN0U2VydmljZVByb3RvUAFaI2h1bW1vY2suZGV2L2dvL2h1bW1vY2svdjE7aHVtbW9ja3YxYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_field_mask, file_google_protobuf_timestamp, file_google_rpc_status, file_hummock_v1_memory, file_hummock_v1_settings, file_hummock_v1_transfer]);
 
 /**
  * What a prompt says of a project.
@@ -204,6 +204,14 @@ export type ProjectDetails = Message<"hummock.v1.ProjectDetails"> & {
    * @generated from field: uint32 pending_count = 10;
    */
   pendingCount: number;
+
+  /**
+   * The graph by which it is searched by vector. Only GetProject fills it; unset while the project is not in memory, or
+   * has too few memories for one.
+   *
+   * @generated from field: hummock.v1.GraphStatus graph = 11;
+   */
+  graph?: GraphStatus | undefined;
 };
 
 /**
@@ -212,6 +220,55 @@ export type ProjectDetails = Message<"hummock.v1.ProjectDetails"> & {
  */
 export const ProjectDetailsSchema: GenMessage<ProjectDetails> = /*@__PURE__*/
   messageDesc(file_hummock_v1_project_service, 3);
+
+/**
+ * A graph of a project's vectors, and what it was measured to do with the project's own questions.
+ *
+ * @generated from message hummock.v1.GraphStatus
+ */
+export type GraphStatus = Message<"hummock.v1.GraphStatus"> & {
+  /**
+   * What became of it.
+   *
+   * @generated from field: hummock.v1.GraphState state = 1;
+   */
+  state: GraphState;
+
+  /**
+   * Why it was dropped, or what a graph that is kept by the setting falls short of, for people. Empty otherwise.
+   *
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+
+  /**
+   * Vectors in it.
+   *
+   * @generated from field: uint32 row_count = 3;
+   */
+  rowCount: number;
+
+  /**
+   * Share of the nearest 50 memories that it finds, in [0, 1].
+   *
+   * @generated from field: double recall = 4;
+   */
+  recall: number;
+
+  /**
+   * Its time as a share of that of sign bits.
+   *
+   * @generated from field: double time_share = 5;
+   */
+  timeShare: number;
+};
+
+/**
+ * Describes the message hummock.v1.GraphStatus.
+ * Use `create(GraphStatusSchema)` to create a new message.
+ */
+export const GraphStatusSchema: GenMessage<GraphStatus> = /*@__PURE__*/
+  messageDesc(file_hummock_v1_project_service, 4);
 
 /**
  * Asks for a project.
@@ -232,7 +289,7 @@ export type GetProjectRequest = Message<"hummock.v1.GetProjectRequest"> & {
  * Use `create(GetProjectRequestSchema)` to create a new message.
  */
 export const GetProjectRequestSchema: GenMessage<GetProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 4);
+  messageDesc(file_hummock_v1_project_service, 5);
 
 /**
  * A project.
@@ -253,7 +310,7 @@ export type GetProjectResponse = Message<"hummock.v1.GetProjectResponse"> & {
  * Use `create(GetProjectResponseSchema)` to create a new message.
  */
 export const GetProjectResponseSchema: GenMessage<GetProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 5);
+  messageDesc(file_hummock_v1_project_service, 6);
 
 /**
  * Asks for a page of projects.
@@ -281,7 +338,7 @@ export type ListProjectsRequest = Message<"hummock.v1.ListProjectsRequest"> & {
  * Use `create(ListProjectsRequestSchema)` to create a new message.
  */
 export const ListProjectsRequestSchema: GenMessage<ListProjectsRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 6);
+  messageDesc(file_hummock_v1_project_service, 7);
 
 /**
  * A page of projects.
@@ -309,7 +366,7 @@ export type ListProjectsResponse = Message<"hummock.v1.ListProjectsResponse"> & 
  * Use `create(ListProjectsResponseSchema)` to create a new message.
  */
 export const ListProjectsResponseSchema: GenMessage<ListProjectsResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 7);
+  messageDesc(file_hummock_v1_project_service, 8);
 
 /**
  * Asks to follow a project's embedding.
@@ -330,7 +387,7 @@ export type WatchProjectRequest = Message<"hummock.v1.WatchProjectRequest"> & {
  * Use `create(WatchProjectRequestSchema)` to create a new message.
  */
 export const WatchProjectRequestSchema: GenMessage<WatchProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 8);
+  messageDesc(file_hummock_v1_project_service, 9);
 
 /**
  * How far a project's embedding is.
@@ -372,7 +429,7 @@ export type WatchProjectResponse = Message<"hummock.v1.WatchProjectResponse"> & 
  * Use `create(WatchProjectResponseSchema)` to create a new message.
  */
 export const WatchProjectResponseSchema: GenMessage<WatchProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 9);
+  messageDesc(file_hummock_v1_project_service, 10);
 
 /**
  * Changes a project's information.
@@ -422,7 +479,7 @@ export type UpdateProjectRequest = Message<"hummock.v1.UpdateProjectRequest"> & 
  * Use `create(UpdateProjectRequestSchema)` to create a new message.
  */
 export const UpdateProjectRequestSchema: GenMessage<UpdateProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 10);
+  messageDesc(file_hummock_v1_project_service, 11);
 
 /**
  * The changed project.
@@ -443,7 +500,7 @@ export type UpdateProjectResponse = Message<"hummock.v1.UpdateProjectResponse"> 
  * Use `create(UpdateProjectResponseSchema)` to create a new message.
  */
 export const UpdateProjectResponseSchema: GenMessage<UpdateProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 11);
+  messageDesc(file_hummock_v1_project_service, 12);
 
 /**
  * Removes a project.
@@ -472,7 +529,7 @@ export type DeleteProjectRequest = Message<"hummock.v1.DeleteProjectRequest"> & 
  * Use `create(DeleteProjectRequestSchema)` to create a new message.
  */
 export const DeleteProjectRequestSchema: GenMessage<DeleteProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 12);
+  messageDesc(file_hummock_v1_project_service, 13);
 
 /**
  * What was removed.
@@ -529,7 +586,7 @@ export type DeleteProjectResponse = Message<"hummock.v1.DeleteProjectResponse"> 
  * Use `create(DeleteProjectResponseSchema)` to create a new message.
  */
 export const DeleteProjectResponseSchema: GenMessage<DeleteProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 13);
+  messageDesc(file_hummock_v1_project_service, 14);
 
 /**
  * Asks for a project's settings.
@@ -550,7 +607,7 @@ export type GetProjectSettingsRequest = Message<"hummock.v1.GetProjectSettingsRe
  * Use `create(GetProjectSettingsRequestSchema)` to create a new message.
  */
 export const GetProjectSettingsRequestSchema: GenMessage<GetProjectSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 14);
+  messageDesc(file_hummock_v1_project_service, 15);
 
 /**
  * A project's settings.
@@ -592,7 +649,7 @@ export type GetProjectSettingsResponse = Message<"hummock.v1.GetProjectSettingsR
  * Use `create(GetProjectSettingsResponseSchema)` to create a new message.
  */
 export const GetProjectSettingsResponseSchema: GenMessage<GetProjectSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 15);
+  messageDesc(file_hummock_v1_project_service, 16);
 
 /**
  * Changes a project's settings.
@@ -634,7 +691,7 @@ export type UpdateProjectSettingsRequest = Message<"hummock.v1.UpdateProjectSett
  * Use `create(UpdateProjectSettingsRequestSchema)` to create a new message.
  */
 export const UpdateProjectSettingsRequestSchema: GenMessage<UpdateProjectSettingsRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 16);
+  messageDesc(file_hummock_v1_project_service, 17);
 
 /**
  * The changed settings.
@@ -676,7 +733,7 @@ export type UpdateProjectSettingsResponse = Message<"hummock.v1.UpdateProjectSet
  * Use `create(UpdateProjectSettingsResponseSchema)` to create a new message.
  */
 export const UpdateProjectSettingsResponseSchema: GenMessage<UpdateProjectSettingsResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 17);
+  messageDesc(file_hummock_v1_project_service, 18);
 
 /**
  * Asks for all of a project.
@@ -704,7 +761,7 @@ export type ExportProjectRequest = Message<"hummock.v1.ExportProjectRequest"> & 
  * Use `create(ExportProjectRequestSchema)` to create a new message.
  */
 export const ExportProjectRequestSchema: GenMessage<ExportProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 18);
+  messageDesc(file_hummock_v1_project_service, 19);
 
 /**
  * Some records of a project.
@@ -732,7 +789,7 @@ export type ExportProjectResponse = Message<"hummock.v1.ExportProjectResponse"> 
  * Use `create(ExportProjectResponseSchema)` to create a new message.
  */
 export const ExportProjectResponseSchema: GenMessage<ExportProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 19);
+  messageDesc(file_hummock_v1_project_service, 20);
 
 /**
  * Some records to be taken in.
@@ -760,7 +817,7 @@ export type ImportProjectRequest = Message<"hummock.v1.ImportProjectRequest"> & 
  * Use `create(ImportProjectRequestSchema)` to create a new message.
  */
 export const ImportProjectRequestSchema: GenMessage<ImportProjectRequest> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 20);
+  messageDesc(file_hummock_v1_project_service, 21);
 
 /**
  * A record and where it comes from.
@@ -788,7 +845,7 @@ export type ImportLine = Message<"hummock.v1.ImportLine"> & {
  * Use `create(ImportLineSchema)` to create a new message.
  */
 export const ImportLineSchema: GenMessage<ImportLine> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 21);
+  messageDesc(file_hummock_v1_project_service, 22);
 
 /**
  * What became of the records of one message.
@@ -895,7 +952,7 @@ export type ImportProjectResponse = Message<"hummock.v1.ImportProjectResponse"> 
  * Use `create(ImportProjectResponseSchema)` to create a new message.
  */
 export const ImportProjectResponseSchema: GenMessage<ImportProjectResponse> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 22);
+  messageDesc(file_hummock_v1_project_service, 23);
 
 /**
  * A record that was not taken in.
@@ -923,7 +980,55 @@ export type ImportFailure = Message<"hummock.v1.ImportFailure"> & {
  * Use `create(ImportFailureSchema)` to create a new message.
  */
 export const ImportFailureSchema: GenMessage<ImportFailure> = /*@__PURE__*/
-  messageDesc(file_hummock_v1_project_service, 23);
+  messageDesc(file_hummock_v1_project_service, 24);
+
+/**
+ * What became of a project's graph.
+ *
+ * @generated from enum hummock.v1.GraphState
+ */
+export enum GraphState {
+  /**
+   * Not a state.
+   *
+   * @generated from enum value: GRAPH_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * None is built yet: too few questions came, or the project has too few memories.
+   *
+   * @generated from enum value: GRAPH_STATE_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * It is being built or proven.
+   *
+   * @generated from enum value: GRAPH_STATE_BUILDING = 2;
+   */
+  BUILDING = 2,
+
+  /**
+   * It searches.
+   *
+   * @generated from enum value: GRAPH_STATE_KEPT = 3;
+   */
+  KEPT = 3,
+
+  /**
+   * It was built and is not used; sign bits search.
+   *
+   * @generated from enum value: GRAPH_STATE_DROPPED = 4;
+   */
+  DROPPED = 4,
+}
+
+/**
+ * Describes the enum hummock.v1.GraphState.
+ */
+export const GraphStateSchema: GenEnum<GraphState> = /*@__PURE__*/
+  enumDesc(file_hummock_v1_project_service, 0);
 
 /**
  * Information about projects. A project is created by the first Learn or Update that names it.
