@@ -1,4 +1,4 @@
-"""What `hummock projects get` says of a project's graph."""
+"""What `hummock projects show` says of a project's graph."""
 
 from __future__ import annotations
 
