@@ -30,6 +30,7 @@ from tests.strategies import unit_vector
 from tests.sure import sure
 
 pytest.importorskip("hnswlib", reason="hnswlib is not installed: the extra `graph` needs a C++ compiler")
+pytestmark = pytest.mark.timed
 
 _MEMORIES = 80
 _LIMITS = replace(EAGER, ops_kept=1024, plans=PlanLimits(sign_rows=16, exact_rows=8))

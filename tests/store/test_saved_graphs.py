@@ -31,7 +31,7 @@ from tests.strategies import SPACE, Entry, delete_request
 from tests.sure import sure
 
 pytest.importorskip("hnswlib", reason="hnswlib is not installed: the extra `graph` needs a C++ compiler")
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 LIMITS = replace(EAGER, ops_kept=1024, dead_docs=50, plans=PlanLimits(sign_rows=4, exact_rows=2))
 MEMORIES = 150
