@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hummock_kernels.postings import paged_counts
-from hummock_kernels.signbit import BLOCK_ROWS, LANES, put_signs, sign_bits, weigh_signs
+from hummock_kernels.signbit import BLOCK_ROWS, LANES, put_signs, sign_bits, take_lightest, weigh_signs
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 Given = ParamSpec("Given")
@@ -130,10 +130,14 @@ class SignBits:
     def nearest_behind(
         self, first: int, row_doc: NDArray[np.int32], allowed: NDArray[np.uint8], query: NDArray[np.float32], keep: int
     ) -> NDArray[np.int64]:
-        """Nearest rows as in `nearest`, of those from row `first` on; fewer than `keep` if rows before it are near."""
+        """The rows that differ least from the query, at most `keep`, ascending, of those from row `first` on.
+
+        There are fewer if rows of its block before it are near.
+        """
         block = first // BLOCK_ROWS
         start = block * BLOCK_ROWS
-        found = nearest_signs(self.blocks[block:], row_doc[start:], allowed, packed_query(query), keep) + start
+        weights, left = weigh_signs(self.blocks[block:], row_doc[start:], allowed, packed_query(query))
+        found = take_lightest(weights, left, keep) + start
         return found[np.searchsorted(found, first) :]
 
     @property
