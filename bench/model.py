@@ -30,9 +30,8 @@ from bench.stores import BATCH_MEMORIES, ONE_OF_A, Filled, learn_all
 from hummock import models
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription, TrioDescription, served
 from hummock.models.description import Pooling
-from hummock.models.encoder import open_session
+from hummock.models.encoder import open_session, tokenizer_of
 from hummock.models.pair import BEGINNING_TOKENS, MOSTLY, han_share, weights, whole_readers
-from hummock.models.tokenizer import tokenizer_of
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
 from hummock.text.normalise import known_share, words_by_script

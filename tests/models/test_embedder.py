@@ -14,10 +14,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, ModelFile, Pooling
-from hummock.models.encoder import Encoder, kept_tokens
+from hummock.models.encoder import Encoder, kept_tokens, open_tokenizer, tokenizer_of
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import sha256_of
-from hummock.models.tokenizer import open_tokenizer, tokenizer_of
 from hummock.ports.models import Embedder
 from tests.models.embedding import embedded, same_bytes
 

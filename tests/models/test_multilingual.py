@@ -28,9 +28,8 @@ from hummock.models.description import (
     Pooling,
     read_description,
 )
-from hummock.models.encoder import Encoder, declared_inputs, open_session
+from hummock.models.encoder import Encoder, declared_inputs, open_session, tokenizer_of
 from hummock.models.files import sha256_of
-from hummock.models.tokenizer import tokenizer_of
 from tests.models.embedding import embedded
 
 TEXT = "先本后息 repay"

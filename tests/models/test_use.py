@@ -14,10 +14,9 @@ from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, OnnxEmbedder, load
 from hummock.models.convert import convert
 from hummock.models.description import DATA_FILE, GRAPH_FILE, PIECES_FILE, Conversion, Form, ModelFile, Pooling
-from hummock.models.encoder import open_session
+from hummock.models.encoder import open_session, tokenizer_of
 from hummock.models.errors import ModelGraphUnsupported
 from hummock.models.files import sha256_of, write_record
-from hummock.models.tokenizer import tokenizer_of
 from hummock.models.use_graph import convert_use
 from tests.models.embedding import embedded, same_bytes
 

@@ -10,10 +10,9 @@ from tokenizers import Encoding
 
 from hummock.core.deadline import InferenceTimes
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, RerankerDescription
-from hummock.models.encoder import check_graph, declared_inputs, open_session
+from hummock.models.encoder import check_graph, declared_inputs, open_session, open_tokenizer
 from hummock.models.errors import ModelGraphUnsupported, ScoreNotFinite
 from hummock.models.files import verify
-from hummock.models.tokenizer import open_tokenizer
 from hummock.ports.models import Clock, Pair
 
 LENGTHS = (64, 128, 256, 512)
