@@ -273,11 +273,11 @@ def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | 
 
 def _key_of_its_day(work: UnitOfWork, key: TextKey, holder: str, one: Prepared, now: float) -> TextKey:
     """The key; another one if the text names another day than when it was told first: "yesterday I ran"."""
-    first = work.get(holder)
-    if first is None or first.event_time is not None or one.draft.create_time is not None:
-        return key
-    before, named = event_time_read(first), event_time_of(one.draft.payload.content, now)
-    if before is None or named is None or before // SECONDS_A_DAY == named // SECONDS_A_DAY:
+    named = event_time_of(one.draft.payload.content, now) if one.draft.create_time is None else None
+    # The first one is read only where the text names a day: over PostgreSQL that takes a round trip.
+    first = None if named is None else work.get(holder)
+    before = None if first is None or first.event_time is not None else event_time_read(first)
+    if named is None or before is None or before // SECONDS_A_DAY == named // SECONDS_A_DAY:
         return key
     said = key.identity + str(int(named // SECONDS_A_DAY)).encode()
     return replace(key, identity=blake2b(said, digest_size=16).digest(), earlier=())
