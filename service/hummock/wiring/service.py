@@ -317,7 +317,8 @@ def _reembedding(
 ) -> Iterator[Callable[[], str]]:
     """Embed memories for the chosen successor while the block runs; yields advice about the model."""
     if choice.successor is None:
-        Thread(target=opened.drop_left_spaces, name="drop-spaces", daemon=True).start()
+        # Takes seconds where there are any: once, a week after a switch.
+        opened.drop_left_spaces()
         yield partial(advice, choice.model)
         return
     space = space_of(choice.successor)

@@ -30,6 +30,12 @@ def project_number(txn: Transaction, engine: Engine, project: str) -> int | None
     return None if value is None else keys.unpack_project(value)
 
 
+def project_numbers(txn: Transaction, engine: Engine) -> list[int]:
+    """The numbers of all projects, in the order of their names."""
+    found = keys.entries(txn, engine.tables.project, keys.project_name_key(""))
+    return [keys.unpack_project(value) for _, value in found]
+
+
 def project_record(txn: Transaction, engine: Engine, number: int) -> record_codec.ProjectRecord:
     """The record of a project. Raises: ProjectGone: it was removed."""
     value = txn.get(keys.project_number_key(number), db=engine.tables.project)

@@ -22,7 +22,7 @@ from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.learning_log import StoredLearning
-from hummock.store.tables.lookups import DIRECTORY_KEY, project_record
+from hummock.store.tables.lookups import DIRECTORY_KEY, project_numbers, project_record
 from hummock.store.views import forward_lists
 from hummock.store.views.forward_lists import TermDictionary, with_learned
 from hummock.store.views.row_codec import reanalysed
@@ -108,9 +108,7 @@ class _Reanalysis:
         """Update projects and their memories in the order of their numbers."""
         tables = self.engine.tables
         with self.engine.reading() as txn:
-            numbers = [
-                keys.unpack_project(value) for _, value in keys.entries(txn, tables.project, keys.project_name_key(""))
-            ]
+            numbers = project_numbers(txn, self.engine)
             left = sum(sum(project_record(txn, self.engine, number).kinds.values()) for number in numbers)
         self.say(f"the words of up to {left} memories are made anew, for analyzer {ANALYZER_VERSION}")
         for number in sorted(numbers):

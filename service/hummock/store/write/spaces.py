@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from itertools import islice
 
 import msgspec
-import numpy as np
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.store import Embedded, Missing
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Room, Tables, Transaction
-from hummock.store.tables.lookups import DIRECTORY_KEY, project_number, project_record, with_space
+from hummock.store.tables.lookups import DIRECTORY_KEY, project_number, project_numbers, project_record, with_space
+from hummock.store.views.forward_lists import TermDictionary
 from hummock.store.views.row_codec import TokenSign, with_chunks
+from hummock.store.write.write_batch import WriteBatch
 
 KEPT_S = 7 * 24 * 3600.0
 """How long the vectors of a space stay after it was left."""
@@ -60,16 +61,9 @@ class SpaceBeside:
             number = project_number(txn, self._engine, project)
             if number is None:
                 return
-            for doc, embeddings in embedded:
-                if txn.get(keys.doc_key(number, doc), db=tables.memory) is None:
-                    continue
-                for chunk, embedding in enumerate(embeddings):
-                    if embedding.vector.shape != (self._dim,) or not np.isfinite(embedding.vector).all():
-                        raise ValueError(f"a vector of shape {embedding.vector.shape} is not {self._dim} numbers")
-                    key = keys.chunk_key(number, self._number, doc, chunk)
-                    txn.put(key, embedding.vector.astype("<f2").tobytes(), db=tables.vector)
-                    if embedding.tokens.size:
-                        txn.put(key, embedding.tokens.astype(np.int8, copy=False).tobytes(), db=tables.token)
+            there = [one for one in embedded if txn.get(keys.doc_key(number, one[0]), db=tables.memory) is not None]
+            batch = WriteBatch(self._engine, txn, number, TermDictionary())
+            batch.put_embeddings(there, self._number, self._dim)
             self._room.require(txn)
 
 
@@ -92,7 +86,7 @@ def switch_space(engine: Engine, now: float) -> None:
         if record.active_space == engine.space_number:
             return
         with engine.writing() as txn:
-            for number in _project_numbers(txn, engine):
+            for number in project_numbers(txn, engine):
                 _switch_project(txn, engine, number)
             spaces = [
                 msgspec.structs.replace(one, left=now if one.number == record.active_space else 0.0)
@@ -106,8 +100,10 @@ def switch_space(engine: Engine, now: float) -> None:
 
 def drop_left_spaces(engine: Engine, now: float) -> None:
     """Remove the vectors of spaces that are not in use and were left KEPT_S ago, or never used."""
+    if not engine.other_spaces:
+        return
     with engine.reading() as txn:
-        record, numbers = _directory(txn, engine), _project_numbers(txn, engine)
+        record, numbers = _directory(txn, engine), project_numbers(txn, engine)
     outdated = {one.number for one in record.spaces if one.number != record.active_space and one.left < now - KEPT_S}
     for space in outdated:
         for number in numbers:
@@ -183,8 +179,3 @@ def _directory(txn: Transaction, engine: Engine) -> record_codec.DirectoryRecord
 
 def _note_others(engine: Engine, record: record_codec.DirectoryRecord) -> None:
     engine.other_spaces = tuple(one.number for one in record.spaces if one.number != record.active_space)
-
-
-def _project_numbers(txn: Transaction, engine: Engine) -> list[int]:
-    found = keys.entries(txn, engine.tables.project, keys.project_name_key(""))
-    return [keys.unpack_project(value) for _, value in found]

@@ -216,12 +216,14 @@ class WriteBatch:
         if is_sound:
             integrity.keep_sums(self._txn, self._tables, self._number, record.active_space, doc)
 
-    def put_embeddings(self, docs: Sequence[tuple[int, Sequence[Embedding]]], space: int) -> list[list[Entry]]:
-        """Store the vectors of these documents, which ascend.
+    def put_embeddings(
+        self, docs: Sequence[tuple[int, Sequence[Embedding]]], space: int, dim: int | None = None
+    ) -> list[list[Entry]]:
+        """Store the vectors of these documents, which ascend; `dim` is for a space that is not in use.
 
         Returns the vector and the token vectors of each document's chunks in turn, as `integrity.row_of` takes them.
         """
-        dim = self._engine.space.dim
+        dim = dim or self._engine.space.dim
         vectors = [embedding.vector for _, embeddings in docs for embedding in embeddings]
         for vector in vectors:
             if vector.shape != (dim,):
