@@ -88,7 +88,7 @@ def _count(writers: Words, rows: Indices, chosen: Indices, writer: np.uint32) ->
 
 
 @helper()
-def _similarity(vectors: Halves, one: int, other: int) -> np.float32:
+def similarity_of(vectors: Halves, one: int, other: int) -> np.float32:
     """Cosine of two vectors by their rows; 0 without one, and where one has a NaN."""
     similarity = _dot(vectors[one], vectors[other]) if one >= 0 and other >= 0 else np.float32(0)
     return np.float32(0) if np.isnan(similarity) else similarity
@@ -165,7 +165,7 @@ def mmr(
                 if compared[i] == step or (compared[i] > 0 and not is_better):
                     break
                 other = rows[chosen[compared[i]]]
-                similarity = _similarity(vectors, vector_row[rows[i]], vector_row[other])
+                similarity = similarity_of(vectors, vector_row[rows[i]], vector_row[other])
                 name = candidates[rows[i]].name_hash
                 is_twin[i] |= similarity >= twin_bar and name != 0 and name == candidates[other].name_hash
                 similarity = min(similarity, np.float32(alike))

@@ -27,6 +27,7 @@ from hummock_kernels.pool import (
     Weights,
 )
 from hummock_kernels.reference_vectors import decoded
+from hummock_kernels.replaced import Replacing
 
 analyse = reference_text.analyse
 token_estimates = reference_text.token_estimates
@@ -213,6 +214,37 @@ def mmr(
         over |= set() if wait else {i for i in held if relevance[i] > relevance[pick]}
     marks = [TWIN * twin | OVER * (i in over) for i, twin in zip(chosen, twins, strict=True)]
     return np.array(chosen, np.int64), np.array(marks, np.uint8)
+
+
+def replaced(
+    vectors: Halves,
+    vector_row: Indices,
+    candidates: Rows,
+    writers: Words,
+    rows: Indices,
+    relevance: Vector,
+    rule: Replacing,
+) -> tuple[Indices, Indices]:
+    """Twin of `replaced.replaced`."""
+    row, writer = candidates[rows], (writers if len(writers) else np.zeros(len(candidates), np.uint32))[rows]
+    its = np.zeros((len(rows), vectors.shape[1]), np.float32)
+    its[vector_row[rows] >= 0] = decoded(vectors[vector_row[rows][vector_row[rows] >= 0]])
+    is_read = np.isnan(row["event_time"]) | (row["traits"] & rule.dated != 0)
+    told = np.where(is_read, row["create_time"], row["event_time"])
+    telling = np.flatnonzero(row["traits"] & rule.traits == rule.tells)
+    telling = telling[np.argsort(told[telling], kind="stable")]
+    is_model, speaker = row["origin"] == rule.model, row["speaker"]
+    may_be = (told <= told[telling, None] - rule.least_age_s) & (row["kind"] == rule.note)
+    may_be &= is_model == is_model[telling, None]
+    may_be &= (speaker == speaker[telling, None]) | (speaker == 0) | (speaker[telling, None] == 0)
+    may_be &= (writer[telling, None] == 0) | (writer == writer[telling, None])
+    cosine = np.where(may_be, np.nan_to_num(its[telling] @ its.T), np.float32(-1)).astype(np.float32)
+    closest = cosine.max(axis=1, initial=-1, keepdims=True)
+    is_close = cosine >= np.maximum(closest - np.float32(rule.about_as_much), np.float32(rule.one_thing))
+    older = is_close.argmax(axis=1) if len(rows) else np.zeros(0, np.int64)
+    fits = is_close.any(axis=1) & (relevance[telling] >= np.float32(rule.fitting) * relevance[older])
+    fits &= relevance[older] >= np.float32(rule.bearing) * relevance.max(initial=0)
+    return telling[fits], older[fits]
 
 
 def order_by_files(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _OWN = ("analyzer", "cosine", "signbit", "turns", "vocabulary", "topk", "postings", "hints")
-_BESIDE = ("gather", "bm25", "files", "maxscore", "messages", "mmr", "rank", "tokens")
+_BESIDE = ("gather", "bm25", "files", "maxscore", "messages", "mmr", "rank", "replaced", "tokens")
 """Modules that a second process compiles in parallel if nothing is cached; they take about as long as `_OWN`."""
 
 KERNEL_MODULES = (*_OWN, *_BESIDE)

@@ -16,7 +16,6 @@ from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Plan, Wanted
-from hummock.core.replacing import Told, may_replace
 from hummock.recall.evidence import LATE_A_SIMILARITY, LATE_AT_NOTHING
 from hummock.recall.fuse import Fused, has_bar
 from hummock.recall.plan import KEEPS_ALL
@@ -24,8 +23,8 @@ from hummock.recall.query_features import QueryFeatures
 from hummock.text.normalise import CJK, prose
 from hummock.text.question import question_of
 from hummock.text.questions import Tense, Trait, tense_of
-from hummock.text.told_days import when_said
 from hummock_kernels.files import FileShares, order_by_files
+from hummock_kernels.replaced import Replacing, replaced
 
 SPEAKER_GAIN = 1.12
 """Relevance factor for turns of the one speaker that a question names."""
@@ -270,7 +269,18 @@ BEARING: Final = 0.5
 """Least relevance of the older one, as a share of the best: what has nothing to do with the question is alike by
 chance, and is not said to be replaced."""
 
-_STATES: Final = int(Trait.TELLS_CHANGE | Trait.ASKS)
+_REPLACING: Final = Replacing(
+    traits=int(Trait.TELLS_CHANGE | Trait.ASKS),
+    tells=int(Trait.TELLS_CHANGE),
+    dated=int(Trait.DATED),
+    note=int(MemoryKind.NOTE),
+    model=int(Origin.AI_OUTPUT),
+    least_age_s=LATER_S,
+    about_as_much=ABOUT_AS_MUCH,
+    one_thing=1.0,
+    fitting=FITTING,
+    bearing=BEARING,
+)
 
 
 def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused:
@@ -285,16 +295,16 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused
         text: The question.
         one_thing: Least cosine of two memories about one thing.
     """
-    if not plan.neighbours:
+    if not plan.neighbours or plan.times or Wanted.FROM_ASSISTANT in plan.wanted:
         return fused
-    tells = fused.candidates.rows["traits"][fused.row] & _STATES == Trait.TELLS_CHANGE
-    if not tells.any() or plan.times or Wanted.FROM_ASSISTANT in plan.wanted:
+    found, rule = fused.candidates, _REPLACING._replace(one_thing=one_thing)
+    if not (found.rows["traits"] & rule.traits == rule.tells).any():
+        return fused
+    newer, older = replaced(found.vectors, found.vector_row, found.rows, found.writer, fused.row, fused.relevance, rule)
+    if not len(newer):
         return fused
     tense = tense_of(question_of(text))
     if tense is Tense.PAST:
-        return fused
-    newer, older = _replaced(fused, np.flatnonzero(tells), one_thing)
-    if not len(newer):
         return fused
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
     places = np.arange(len(fused), dtype=np.float64)
@@ -306,29 +316,6 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused
     order = np.argsort(places, kind="stable")
     replaced_by = dict(zip(fused.row[older].tolist(), fused.row[newer].tolist(), strict=True))
     return fused.take(order, relevance=relevance[order], score=score[order], replaced_by=replaced_by)
-
-
-def _replaced(fused: Fused, tells: NDArray[np.int64], one_thing: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Places of notes that tell a change, the newest last, and the place of what each most likely replaces.
-
-    That is the best of the older notes by the same person that are about as much like it as any. What a writer says
-    that nobody vouches for replaces only what that writer has said.
-    """
-    rows, vectors = fused.candidates.rows[fused.row], fused.candidates.vector(fused.row)
-    told = when_said(rows["event_time"], rows["create_time"], rows["traits"])
-    tells = tells[np.argsort(told[tells], kind="stable")]
-    writers = fused.candidates.writer
-    writer = writers[fused.row] if len(writers) else np.zeros(len(rows), np.uint32)
-    older = Told(told, rows["origin"], rows["speaker"], writer)
-    newer = Told(*[column[tells][:, None] for column in older])
-    may_be = may_replace(newer, older, LATER_S) & (rows["kind"] == MemoryKind.NOTE)
-    likeness = np.where(may_be, vectors[tells] @ vectors.T, -1.0)
-    is_close = likeness >= np.maximum(likeness.max(axis=1, keepdims=True) - ABOUT_AS_MUCH, one_thing)
-    replaced = is_close.argmax(axis=1)
-    of_older = fused.relevance[replaced]
-    fits = is_close.any(axis=1) & (fused.relevance[tells] >= FITTING * of_older)
-    fits &= of_older >= BEARING * fused.relevance.max(initial=0)
-    return tells[fits], replaced[fits]
 
 
 # A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that
