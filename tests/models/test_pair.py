@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.embedding import Calibration, Embedding
+from hummock.core.threads import Cores
 from hummock.models import PAIRS, ModelDescription, OnnxEmbedder, PairDescription, open_embedder
 from hummock.models.basis import TOKEN_MARK, bases_of, load_basis
-from hummock.models.cores import Cores
 from hummock.models.pair import weights
 from hummock.models.single import SingleModel
 from hummock.models.space import space_of
@@ -181,7 +181,7 @@ def test_a_query_has_the_same_bytes_whether_both_models_read_it_at_once_or_one_a
 
 
 def test_a_query_takes_a_second_core_only_while_one_is_free() -> None:
-    cores = Cores(2)
+    cores = Cores(2, "embed-other")
     with cores.one(), cores.another() as first:
         with cores.another() as second:
             assert (first, second) == (True, False)

@@ -30,10 +30,9 @@ from hummock.core.memory import (
 from hummock.core.project import Stars
 from hummock.core.review import UNPROVEN_TRUST, QuarantinedPage, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
-from hummock.memories.pins import require_may_be_pinned, require_room
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.replacements import ReplacementPage, Replacements
-from hummock.memories.screening import passages_of, unseen_in
+from hummock.memories.screening import passages_of, require_may_be_pinned, require_room, unseen_in
 from hummock.memories.sessions import written
 from hummock.ports.models import Clock
 from hummock.ports.store import Page, Store

@@ -18,9 +18,8 @@ from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus,
 from hummock.core.recall import SECONDS_A_DAY
 from hummock.core.review import Quarantined
 from hummock.core.settings import ProjectSettings
-from hummock.memories.pins import require_room, without_unverified_pin
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
-from hummock.memories.screening import families_of, unseen_in
+from hummock.memories.screening import families_of, require_room, unseen_in, without_unverified_pin
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
 from hummock.ports.writes import TextKey, UnitOfWork, WriteRequest, Written

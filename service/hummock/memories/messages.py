@@ -22,9 +22,8 @@ from hummock.core.session import (
 )
 from hummock.learning.restate import restate
 from hummock.memories.learn import hold
-from hummock.memories.pins import without_unverified_pin
 from hummock.memories.preparation import Preparation, Prepared, make_memory, to_hold
-from hummock.memories.screening import families_of
+from hummock.memories.screening import families_of, without_unverified_pin
 from hummock.memories.sessions import present, title_of, written
 from hummock.ports.models import Clock
 from hummock.ports.sessions import SessionWork

@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import places_of
@@ -29,7 +29,6 @@ class _Progress:
 
     total: int = 0
     done: int = 0
-    is_known: bool = False
 
 
 class Reembedding:
@@ -48,7 +47,7 @@ class Reembedding:
         self._beside = beside
         self._open = open_embedder
         self._after: dict[str, int] = {}
-        self._progress = _Progress()
+        self._progress: _Progress | None = None
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, name="reembed", daemon=True)
 
@@ -65,7 +64,7 @@ class Reembedding:
     def advice(self) -> str:
         """How far it is, and what to do then, in words."""
         progress = self._progress
-        if not progress.is_known:
+        if progress is None:
             return f"memories are about to be embedded anew with {self._space.model}"
         if progress.done < progress.total:
             return (
@@ -81,7 +80,7 @@ class Reembedding:
                 self.embed_missing()
             except Exception as error:  # whatever the store or the model raises: tried again later
                 _log.warning("memories could not be embedded anew: %s at %s", type(error).__name__, places_of(error))
-                self._after, self._progress = {}, _Progress()
+                self._after, self._progress = {}, None
             self._closed.wait(_REST_S)
 
     def embed_missing(self) -> None:
@@ -107,8 +106,8 @@ class Reembedding:
                 self._after[project.name] = missing.last
             name = page[-1].name
         lacking = sum(map(len, found.values()))
-        total, done = self._progress.total + scanned, self._progress.done + scanned - lacking
-        self._progress = _Progress(total=total, done=done, is_known=True)
+        before = self._progress or _Progress()
+        self._progress = _Progress(total=before.total + scanned, done=before.done + scanned - lacking)
         return found
 
     def _embed(self, embedder: Embedder, project: str, docs: Sequence[int]) -> None:
@@ -120,6 +119,6 @@ class Reembedding:
                 except Exception as error:  # whatever the runtime raises: it waits for its vectors after the switch
                     _log.warning("a memory could not be embedded: %s at %s", type(error).__name__, places_of(error))
         self._beside.put(project, made)
-        if not self._closed.is_set():
-            done = self._progress.done + len(docs)
-            self._progress = _Progress(total=self._progress.total, done=done, is_known=True)
+        before = self._progress
+        if before is not None and not self._closed.is_set():
+            self._progress = replace(before, done=before.done + len(docs))

@@ -20,7 +20,7 @@ from msgspec.structs import replace as replace_struct
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.cores import Cores
+from hummock.core.threads import Cores
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import joined_space
@@ -57,7 +57,7 @@ class PairModel:
         self._second = second
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
         self._space = joined_space(pair, [first.space, second.space])
-        self._cores = Cores(slots)
+        self._cores = Cores(slots, "embed-other")
 
     @property
     def space(self) -> EmbeddingSpace:

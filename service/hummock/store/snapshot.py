@@ -13,16 +13,15 @@ from hummock.core.candidates import Gathered, GroupQuery, SessionWindow, Standin
 from hummock.core.errors import SeqNotReached
 from hummock.core.memory import Filter, Memory, MemoryKind
 from hummock.core.project import GivenNames, Project
+from hummock.core.threads import Cores
 from hummock.ports.learning import LearningReader
 from hummock.ports.store import Alike, ChangePage, Exchange, Neighbours, Outdated, Page
 from hummock.store.errors import MemoryDamaged
-from hummock.store.search.changes import changes_behind
 from hummock.store.search.crossing import foreign_count
 from hummock.store.search.exchanges import ExchangeDocs, exchange_docs, replies_to
 from hummock.store.search.filters import page_of, passing, scan_for
-from hummock.store.search.halves import Halves
+from hummock.store.search.listing import changes_behind, pinned_docs
 from hummock.store.search.neighbours import neighbours_of
-from hummock.store.search.pinned import pinned_docs
 from hummock.store.search.search import Search, holders, rarest, terms_with_prefix
 from hummock.store.tables import record_codec
 from hummock.store.tables.engine import Engine
@@ -44,13 +43,13 @@ class Snapshot:
     """
 
     def __init__(
-        self, view: ProjectView, projects: TableProjects, engine: Engine, halves: Halves, *, is_last: bool = False
+        self, view: ProjectView, projects: TableProjects, engine: Engine, cores: Cores, *, is_last: bool = False
     ) -> None:
         """`view` has no expired memories. With `is_last`, missing memories are left out, as no attempt follows."""
         self._view = view
         self._projects = projects
         self._engine = engine
-        self._halves = halves
+        self._cores = cores
         self._is_last = is_last
         self._opened = ExitStack()
         self._learning: StoredLearning | None = None
@@ -73,7 +72,7 @@ class Snapshot:
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
         """The candidates of each query."""
         try:
-            return Search(self._view, self.stored, self._halves).gather(queries)
+            return Search(self._view, self.stored, self._cores).gather(queries)
         except MemoryDamaged as error:
             raise DamageMet from error
 
@@ -89,7 +88,7 @@ class Snapshot:
                 if stored.memory(doc, full=False) is None:
                     return None
                 raise Outdated
-            return Search(view, stored, self._halves).standing(query, int(ordinals[0]))
+            return Search(view, stored, self._cores).standing(query, int(ordinals[0]))
 
         return self.of(read)
 

@@ -16,6 +16,7 @@ from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import NO_NAMES, GivenNames, GraphReport, Project, Stars
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
+from hummock.core.threads import Cores, usable_cores
 from hummock.core.transfer import ExportPage
 from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
@@ -23,9 +24,8 @@ from hummock.ports.store import Alike, ChangePage, Exchange, Generation, LookedU
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
-from hummock.store.search.halves import Halves
+from hummock.store.search.listing import stars_behind, stars_of
 from hummock.store.search.search import nothing_found
-from hummock.store.search.star_map import stars_behind, stars_of
 from hummock.store.snapshot import Snapshot
 from hummock.store.tables import keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine
@@ -68,7 +68,7 @@ class StoreReads:
         self._tables = engine.tables
         self._projects = projects
         self._views = views
-        self._halves = Halves()
+        self._cores = Cores(usable_cores(), "hummock-search")
         self.sessions = SessionReads(engine)
         self.review = ReviewReads(engine)
 
@@ -334,7 +334,7 @@ class StoreReads:
 
     def _snapshot(self, view: ProjectView, *, is_last: bool = False) -> Snapshot:
         timely = view.at(self._projects.now())
-        return Snapshot(timely, self._projects, self._engine, self._halves, is_last=is_last)
+        return Snapshot(timely, self._projects, self._engine, self._cores, is_last=is_last)
 
     def _of_view(self, project: str, read: Callable[[ProjectView, TableProject], Read]) -> Read | None:
         """Result of `read`, called with a view and its tables; None if the project does not exist."""

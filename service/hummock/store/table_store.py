@@ -24,7 +24,7 @@ class ReadOnlyStore(StoreReads):
 
     def close(self) -> None:
         """Release the directory. Reads must have ended."""
-        self._halves.close()
+        self._cores.close()
         self._views.close()
         self._engine.close()
 
@@ -115,6 +115,6 @@ class WritableStore(StoreReads):
         """Finish the queued writes and release the directory. Reads must have ended."""
         self._writer.close()
         self.claims.close()
-        self._halves.close()
+        self._cores.close()
         self._views.close()
         self._engine.close()

@@ -25,8 +25,7 @@ from hummock.store.limits import MIB
 from hummock.store.lmdb.environment import Environment, sync_folder
 from hummock.store.lmdb.saved_views import SAVED_VIEWS
 from hummock.store.tables import keys
-from hummock.store.views.graph_slot import HeldGraph
-from hummock.store.views.row_graph import Floats, Projection, RowGraph
+from hummock.store.views.row_graph import Floats, HeldGraph, Projection, RowGraph
 from hummock.store.views.view import ProjectView
 from hummock_kernels.signbit import BLOCK_ROWS
 

@@ -15,11 +15,11 @@ from hummock.core.errors import StoreUnreachable
 from hummock.core.memory import Filter, Memory
 from hummock.core.project import NO_NAMES, GivenNames, Project
 from hummock.core.settings import ProjectSettings
+from hummock.core.threads import Cores
 from hummock.ports.store import Exchange, Neighbours, Outdated
 from hummock.store.postgresql.connections import DatabaseUnreachable
 from hummock.store.postgresql.database import Database
 from hummock.store.search.exchanges import exchange_docs, replies_to
-from hummock.store.search.halves import Halves
 from hummock.store.search.neighbours import neighbours_of
 from hummock.store.search.search import Search, holders, rarest
 from hummock.store.snapshot import Snapshot, loaded_exchanges, replacements
@@ -48,12 +48,12 @@ class StaleSnapshot(Snapshot):
         projects: TableProjects,
         database: Database,
         recent: RecentReads,
-        halves: Halves,
+        cores: Cores,
     ) -> None:
         """`view` has no expired memories and may be stale by `age_s` seconds; the database is not asked."""
         # A copy, so that incomplete results are not cached in the shared view.
         view = dataclasses.replace(view)
-        super().__init__(view, projects, database, halves, is_last=True)
+        super().__init__(view, projects, database, cores, is_last=True)
         self.stale_s = age_s
         self._database = database
         self._recent = recent
@@ -62,10 +62,10 @@ class StaleSnapshot(Snapshot):
     def search(self, queries: Sequence[GroupQuery]) -> Gathered:
         """The candidates of each query; token vectors that are not in memory do not affect the order."""
         try:
-            return Search(self._view, self._remembered, self._halves).gather(queries)
+            return Search(self._view, self._remembered, self._cores).gather(queries)
         except Outdated:
             plain = [_without_what_is_looked_up(query) for query in queries]
-        return self._known(lambda view, stored: Search(view, stored, self._halves).gather(plain))
+        return self._known(lambda view, stored: Search(view, stored, self._cores).gather(plain))
 
     def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
         """The rarest of the terms by number of memories, at most `most`."""

@@ -125,7 +125,7 @@ class SharedStore(WritableStore):
             raise not_here(self._database)
         view, age_s = seen
         timely = view.at(self._projects.now())
-        return StaleSnapshot(timely, age_s, self._projects, self._database, self._recent_reads, self._halves)
+        return StaleSnapshot(timely, age_s, self._projects, self._database, self._recent_reads, self._cores)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
         """Call `follower` after every write of any service, twice after those of this one."""

@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 from hummock.core.project import GraphReport, GraphState
 from hummock.core.settings import IndexPolicy
 from hummock.core.threads import give_way
-from hummock.store.search.by_graph import PROVEN_K, found_in
-from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.graph_slot import GraphSlot, HeldGraph
-from hummock.store.views.row_graph import Projection, RowGraph, has_hnswlib
+from hummock.store.search.nearest import PROVEN_K, Ordinals, found_in, nearest
+from hummock.store.views.row_graph import GraphSlot, HeldGraph, Projection, RowGraph, has_hnswlib
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import scan
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum, auto
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hummock.store.search.filters import Flags
+from hummock.store.views.row_graph import HeldGraph
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import scan, score_rows
 from hummock_kernels.signbit import take_lightest
@@ -18,6 +20,12 @@ Vector = NDArray[np.float32]
 
 _NO_ROWS: Ordinals = np.empty(0, np.int64)
 _NO_SCORES: Vector = np.empty(0, np.float32)
+PROVEN_K = 50  # Results at which a graph is proven.
+
+_FEWEST_PASSING = 0.5  # Smallest share of memories that pass a filter: below it sign bits are as fast and find more.
+_TAIL_ROWS = 400  # Rows of a tail that are scored exactly, at least.
+_TAIL_PER_RESULT = 4
+_TAIL_SHARE = 100
 
 
 class Plan(Enum):
@@ -113,3 +121,52 @@ def _best(view: ProjectView, rows: Ordinals, scores: Vector, minimum: float, k: 
     chosen = top_k(best, (best >= minimum).view(np.uint8), wanted)
     bar = float(best[chosen[-1]]) if 0 < wanted <= len(chosen) else minimum
     return owners[first[chosen[: max(k, 0)]]].astype(np.int64), bar, len(first)
+
+
+class ByGraph(NamedTuple):
+    """Memories found by a graph, best first, and the share of the nearest 50 that it is proven to find."""
+
+    ordinals: Ordinals
+    recall: float
+
+
+def by_graph(view: ProjectView, allowed: Flags, query: Vector, minimum: float, k: int) -> ByGraph | None:
+    """The k memories with the best chunks as in `nearest`; None where sign bits or a scan must find them.
+
+    That is where there is no graph for this view or such a question, where less than half of the memories pass, and
+    where too few of what the graph finds pass.
+    """
+    if view.graph is None or k <= 0:
+        return None
+    passing = int(np.count_nonzero(allowed))
+    share = passing / max(len(view.columns), 1)
+    if share < _FEWEST_PASSING or plan_for(view, passing) is not Plan.SIGNS:
+        return None
+    held = view.graph.asked(view, query)
+    if held is None or not held.graph.projection.fits(query):
+        return None
+    found = found_in(view, held, allowed, query, minimum, k, share)
+    return None if found is None else ByGraph(found, held.recall)
+
+
+def found_in(
+    view: ProjectView, held: HeldGraph, allowed: Flags, query: Vector, minimum: float, k: int, share: float = 1.0
+) -> Ordinals | None:
+    """The k memories by this graph of the view, or None where too few pass; `share` of the memories are allowed."""
+    width = int(held.width * max(1.0, k / PROVEN_K) / share)
+    row_doc = view.row_doc.values
+    picks = held.graph.nearest(query, width)
+    picks = np.concatenate(
+        [np.sort(picks[allowed[row_doc[picks]] != 0]), _tail(view, held.graph.size, allowed, query, k)]
+    )
+    found, memories = best_of_rows(view, picks, query, minimum, k)
+    return found if memories >= k else None
+
+
+def _tail(view: ProjectView, first: int, allowed: Flags, query: Vector, k: int) -> NDArray[np.int64]:
+    """Rows behind those of the graph that are nearest by their signs, ascending."""
+    behind = view.row_doc.size - first
+    if not behind or view.signs is None:
+        return np.empty(0, np.int64)
+    keep = max(_TAIL_ROWS, _TAIL_PER_RESULT * k, behind // _TAIL_SHARE)
+    return view.signs.nearest_behind(first, view.row_doc.values, allowed, query, keep)

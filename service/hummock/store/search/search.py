@@ -14,8 +14,8 @@ from hummock.core import facets
 from hummock.core.candidates import Candidates, CorrectionScores, FoundBy, Gathered, GroupQuery, Standing, TokenVectors
 from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.recall import CAPPED
+from hummock.core.threads import Cores
 from hummock.store.limits import MOST_HOLDERS, MOST_READ_FOR_A_NAME, NEIGHBOURS_OF
-from hummock.store.search.by_graph import by_graph
 from hummock.store.search.crossing import Crossing
 from hummock.store.search.filters import (
     Flags,
@@ -29,8 +29,7 @@ from hummock.store.search.filters import (
     scan_for,
     superseded_by,
 )
-from hummock.store.search.halves import Halves
-from hummock.store.search.nearest import Ordinals, nearest
+from hummock.store.search.nearest import Ordinals, by_graph, nearest
 from hummock.store.views.postings import NO_TERM, QueryTerms
 from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
@@ -73,11 +72,11 @@ _OTHERS = CAPPED
 class Search:
     """Search of all groups of one call on one view; later groups use the domains that earlier ones found."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject, halves: Halves) -> None:
+    def __init__(self, view: ProjectView, stored: StoredProject, cores: Cores) -> None:
         """Create a search; `stored` is the same project in a transaction later than the view."""
         self._view = view
         self._stored = stored
-        self._halves = halves
+        self._cores = cores
         self._domains: list[Ordinals] = []
         self._asked: dict[tuple[str, ...], QueryTerms] = {}
         self._names_held: dict[tuple[int, str], bool] = {}
@@ -204,7 +203,11 @@ class Search:
         """The best by keyword and by vector; in a large project in parallel if a core is free."""
         if asked is None or query.vector is None or len(self._view.columns.doc) < self._view.plans.halved_memories:
             return _by_keyword(query, allowed, asked), self._by_vector(query, allowed)
-        return self._halves.both(partial(_by_keyword, query, allowed, asked), partial(self._by_vector, query, allowed))
+        with self._cores.one():
+            nearest, named = self._cores.at_once(
+                partial(self._by_vector, query, allowed), partial(_by_keyword, query, allowed, asked)
+            )
+        return named, nearest
 
     def _by_vector(self, query: GroupQuery, allowed: Flags) -> Ordinals:
         if query.vector is None:

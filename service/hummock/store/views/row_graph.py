@@ -7,6 +7,7 @@ hnswlib is optional, and is imported by the first graph.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hummock.core.project import GraphReport
 
 if TYPE_CHECKING:
     import hnswlib
@@ -31,6 +34,8 @@ _CHUNK_ROWS = 16_384  # Rows that are float32 at the same time.
 _FEWEST_QUESTIONS = 16  # Fewer than this do not tell how questions weigh the dims.
 _STRETCH = 2.0  # A question that lies so much farther out than usual ones asks for other dims than the graph has.
 _SEED = 7
+QUESTIONS_KEPT = 128  # Recent questions by which a graph is built and proven; 4 KB each.
+_ROOM = 10  # A graph is rebuilt once one row in so many was appended or removed since.
 
 
 def has_hnswlib() -> bool:
@@ -189,3 +194,63 @@ def _empty(dims: int) -> hnswlib.Index:
     import hnswlib
 
     return hnswlib.Index(space="l2", dim=dims)
+
+
+if TYPE_CHECKING:
+    from hummock.store.views.view import ProjectView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class HeldGraph:
+    """A graph with what it was measured to do.
+
+    Attributes:
+        lineage: The lineage of the views whose first rows it holds.
+        removed: Memories of the view that were removed when it was built.
+        width: Rows that a search without a filter takes from it, to find 50 memories.
+        recall: Share of the nearest 50 that it finds so, in [0, 1], of the project's own questions.
+        time_share: Its time as a share of that of sign bits.
+    """
+
+    graph: RowGraph
+    lineage: object
+    removed: int
+    width: int
+    recall: float
+    time_share: float
+
+
+class GraphSlot:
+    """A project's graph and its recent questions. Thread-safe: values are replaced atomically."""
+
+    __slots__ = ("_want", "held", "is_busy", "is_looked_up", "questions", "report")
+
+    def __init__(self, want: Callable[[ProjectView], None]) -> None:
+        """`want` gets the view at every question; it must return at once."""
+        self._want = want
+        self.held: HeldGraph | None = None
+        self.questions: deque[NDArray[np.float32]] = deque(maxlen=QUESTIONS_KEPT)
+        self.report = GraphReport()
+        self.is_busy = False  # Whether it is being built, or waits for that.
+        self.is_looked_up = False  # Whether a saved graph was looked for.
+
+    def asked(self, view: ProjectView, question: NDArray[np.float32]) -> HeldGraph | None:
+        """Note a question and return the graph of this view, if there is one."""
+        self.questions.append(question)
+        self._want(view)
+        held = self.held
+        return held if held is not None and held.lineage is view.lineage else None
+
+    def is_due(self, view: ProjectView) -> bool:
+        """Whether the graph is missing, or too many rows were appended or removed since it was built."""
+        held = self.held
+        if held is None or held.lineage is not view.lineage:
+            return True
+        removed = len(view.columns) - view.columns.live - held.removed
+        return (view.row_doc.size - held.graph.size + removed) * _ROOM > held.graph.size
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        held = self.held
+        return 0 if held is None else held.graph.nbytes

@@ -20,11 +20,11 @@ from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
 from hummock.store.views.event_times import EventTimes
 from hummock.store.views.forward_lists import ForwardLists, concatenated
-from hummock.store.views.graph_slot import GraphSlot
 from hummock.store.views.growing import Growing, Lazy, SignBits
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings, QueryTerms
 from hummock.store.views.row_codec import TokenSign
+from hummock.store.views.row_graph import GraphSlot
 from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import Superseded, Superseding, read_superseded
 from hummock_kernels.cosine import Chunks

@@ -14,7 +14,7 @@ from typing import Protocol
 from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
-from hummock.store.views.graph_slot import GraphSlot
+from hummock.store.views.row_graph import GraphSlot
 from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
