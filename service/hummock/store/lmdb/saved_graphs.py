@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import stat
-from collections.abc import Iterator
 from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
@@ -23,7 +21,7 @@ import numpy as np
 from hummock.core.errors import HummockError
 from hummock.store.limits import MIB
 from hummock.store.lmdb.environment import Environment, sync_folder
-from hummock.store.lmdb.saved_views import SAVED_VIEWS
+from hummock.store.lmdb.saved_views import SavedFiles, created
 from hummock.store.tables import keys
 from hummock.store.views.row_graph import Floats, HeldGraph, Projection, RowGraph
 from hummock.store.views.view import ProjectView
@@ -34,7 +32,6 @@ _FORMAT = 1
 
 _DIGEST_BYTES = 32
 _DIGITS = 16
-_OURS = re.compile(rf"(?P<number>[0-9]+)\.graph(?:\.part|\.head|-[0-9a-f]{{{_DIGITS}}})")
 _MOST_HEAD_BYTES = 64 * MIB
 _PIECE_BYTES = MIB
 
@@ -71,7 +68,7 @@ class SavedGraphFiles:
         """`is_writer`: whether this process may save; if so, files of removed projects are removed at once."""
         self._environment = environment
         self._is_writer = is_writer
-        self._folder = environment.directory / SAVED_VIEWS
+        self._files = SavedFiles(environment, "graph")
         if is_writer:
             try:
                 self._remove_strangers()
@@ -105,35 +102,28 @@ class SavedGraphFiles:
             _log.warning("the graph of project number %d could not be saved: %s", view.number, error)
 
     def _save(self, view: ProjectView, held: HeldGraph) -> None:
-        # Another directory may have the path by now.
-        self._environment.require_files()
-        if self._environment.free_disk_bytes() < 2 * held.graph.nbytes:
-            _log.warning("the graph of project number %d is not saved: the disk has no room for it", view.number)
+        if not self._files.may_save(view.number, 2 * held.graph.nbytes):
             return
-        if self._folder.is_symlink():
-            _log.warning("the graph of project number %d is not saved: %s is a link", view.number, self._folder)
-            return
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        part = self._folder / f"{view.number}.graph.part"
+        part = self._files.folder / f"{view.number}.graph.part"
         try:
-            _create(part, b"")
+            with created(part):
+                pass  # hnswlib would write through a link
             held.graph.save(str(part))
             body_bytes = part.stat().st_size
             saved = _saved(view, held, self._environment.space_number, body_bytes, _digest_of(part, body_bytes))
             _sync(part)
             part.replace(self._body(saved))
             head = _encode(saved)
-            _create(part, sha256(head).digest() + head)
-            part.replace(self._folder / f"{view.number}.graph.head")
-            sync_folder(self._folder)
+            with created(part) as file:
+                file.write(sha256(head).digest() + head)
+            part.replace(self._files.folder / f"{view.number}.graph.head")
+            sync_folder(self._files.folder)
         finally:
             part.unlink(missing_ok=True)
-        for path in _files(self._folder, view.number):
-            if path.name not in (self._body(saved).name, f"{view.number}.graph.head"):
-                path.unlink(missing_ok=True)
+        self._files.remove(but={self._body(saved).name, f"{view.number}.graph.head"}, number=view.number)
 
     def _head(self, number: int) -> SavedGraph | None:
-        with _opened(self._folder / f"{number}.graph.head") as file:
+        with _opened(self._files.folder / f"{number}.graph.head") as file:
             content = file.read(_MOST_HEAD_BYTES)
         digest, head = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if sha256(head).digest() != digest:
@@ -150,44 +140,14 @@ class SavedGraphFiles:
         return saved.rows <= view.row_doc.size and _content_of(view, saved.rows) == saved.content
 
     def _body(self, saved: SavedGraph) -> Path:
-        return self._folder / f"{saved.number}.graph-{saved.body.hex()[:_DIGITS]}"
+        return self._files.folder / f"{saved.number}.graph-{saved.body.hex()[:_DIGITS]}"
 
     def _remove_strangers(self) -> None:
         projects = self._environment.tables.project
         with self._environment.reading() as txn:
-            for path, number in _numbered(self._folder):
+            for path, number in self._files.numbered():
                 if path.suffix == ".part" or txn.get(keys.project_number_key(number), db=projects) is None:
                     path.unlink(missing_ok=True)
-
-
-def remove_graphs(folder: Path) -> None:
-    """Remove the files of all graphs; links are not followed. Raises: OSError."""
-    for path, _ in _numbered(folder):
-        path.unlink(missing_ok=True)
-
-
-def _numbered(folder: Path) -> Iterator[tuple[Path, int]]:
-    """Our regular files in a folder, each with its project's number."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    for path in list(folder.iterdir()):
-        name = _OURS.fullmatch(path.name)
-        if name is not None and stat.S_ISREG(path.lstat().st_mode):
-            yield path, int(name["number"])
-
-
-def _files(folder: Path, number: int) -> list[Path]:
-    return [path for path, other in _numbered(folder) if other == number]
-
-
-def _create(path: Path, content: bytes) -> None:
-    """Write a new file for its owner alone, durably. O_EXCL: opening a link at this path would write elsewhere."""
-    path.unlink(missing_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _sync(path: Path) -> None:

@@ -11,8 +11,11 @@ import logging
 import os
 import re
 import stat
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO, Final
 
 import lmdb
 import msgspec
@@ -26,18 +29,84 @@ from hummock.store.views.saved_view import SavedView, made_by, read_view, write_
 from hummock.store.views.stored import ProjectGone, StoredProject
 from hummock.store.views.view import ProjectView
 
-SAVED_VIEWS = "views"  # Name of the folder in the data directory.
+SAVED_VIEWS: Final = "views"  # Name of the folder in the data directory.
+
+_NAMES: Final = {
+    "view": re.compile(r"([0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{16})"),
+    "graph": re.compile(r"([0-9]+)\.graph(?:\.part|\.head|-[0-9a-f]{16})"),
+}
+"""Names of files by kind: unfinished ones, heads, and those that end with the first _DIGITS of a digest in hex."""
 
 _RECORD_PREFIX = b"saved_view:"
 """Prefix of the records' keys, in the table of the directory; a project's number follows."""
 
 _DIGITS = 16
-_OURS = re.compile(rf"(?P<number>[0-9]+)(?:\.part|-[0-9]+-[0-9a-f]{{{_DIGITS}}})")
-"""Names of the files of views; other files in the folder are left alone."""
-
 _log = logging.getLogger(__name__)
 
 _decode_saved = msgspec.msgpack.Decoder(SavedView).decode
+
+
+class SavedFiles:
+    """The files of one kind, "view" or "graph". Names begin with a project's number; one thread may write at a time.
+
+    Other files are left alone, and links are not followed.
+    """
+
+    def __init__(self, environment: Environment, kind: str) -> None:
+        self.folder = environment.directory / SAVED_VIEWS
+        self._environment = environment
+        self._kind = kind
+
+    def may_save(self, number: int, needed_bytes: int) -> bool:
+        """Make the folder; False, and logged, if it is a link or the disk is full. Raises: OSError, HummockError."""
+        # Another directory may have the path by now.
+        self._environment.require_files()
+        trouble = ""
+        if self._environment.free_disk_bytes() < needed_bytes:
+            trouble = "the disk has no room for it"
+        elif self.folder.is_symlink():
+            trouble = f"{self.folder} is a link"
+        if trouble:
+            _log.warning("the %s of project number %d is not saved: %s", self._kind, number, trouble)
+            return False
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        return True
+
+    def numbered(self) -> list[tuple[Path, int]]:
+        """All files, each with its project's number."""
+        return _numbered(self.folder, _NAMES[self._kind])
+
+    def remove(self, *, but: Container[str] = (), number: int | None = None) -> None:
+        """Remove the files of one project or all, but for some names. Raises: OSError."""
+        for path, project in self.numbered():
+            if number in (None, project) and path.name not in but:
+                path.unlink(missing_ok=True)
+
+
+@contextmanager
+def created(path: Path) -> Iterator[BinaryIO]:
+    """A new file for its owner alone, which is durable once the block ends. Raises: OSError."""
+    path.unlink(missing_ok=True)
+    # O_EXCL: opening a link at this path would write elsewhere.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def remove_saved(folder: Path) -> None:
+    """Remove all files of views and graphs in a folder. Raises: OSError."""
+    for path, _ in [found for names in _NAMES.values() for found in _numbered(folder, names)]:
+        path.unlink(missing_ok=True)
+
+
+def _numbered(folder: Path, names: re.Pattern[str]) -> list[tuple[Path, int]]:
+    """The regular files with such names, each with its project's number."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    found = [(path, names.fullmatch(path.name)) for path in folder.iterdir()]
+    return [(path, int(name[1])) for path, name in found if name is not None and stat.S_ISREG(path.lstat().st_mode)]
 
 
 class SavedViewFiles:
@@ -48,7 +117,7 @@ class SavedViewFiles:
         self._environment = environment
         self._limits = limits
         self._is_writer = is_writer
-        self._folder = environment.directory / SAVED_VIEWS
+        self._files = SavedFiles(environment, "view")
         if is_writer:
             try:
                 self._remove_strangers()
@@ -99,28 +168,16 @@ class SavedViewFiles:
 
     def _save(self, view: ProjectView) -> None:
         environment = self._environment
-        # Another directory may have the path by now.
-        environment.require_files()
         if environment.damage.of(view.number):
             return
-        if environment.free_disk_bytes() < view.nbytes + self._limits.disk_reserve_bytes:
-            _log.warning("the view of project number %d is not saved: the disk has no room for it", view.number)
+        if not self._files.may_save(view.number, view.nbytes + self._limits.disk_reserve_bytes):
             return
-        if self._folder.is_symlink():
-            _log.warning("the view of project number %d is not saved: %s is a link", view.number, self._folder)
-            return
-        self._folder.mkdir(mode=0o700, exist_ok=True)
-        part = self._folder / f"{view.number}.part"
+        part = self._files.folder / f"{view.number}.part"
         try:
-            part.unlink(missing_ok=True)
-            # O_EXCL: opening a link at this path would truncate another file.
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
+            with created(part) as file:
                 saved = write_view(view, environment.space_number, file)
-                file.flush()
-                os.fsync(file.fileno())
             part.replace(self._path(saved))
-            sync_folder(self._folder)
+            sync_folder(self._files.folder)
             sync_folder(environment.directory)
             with environment.writing() as txn:
                 # Raises ProjectGone if the project was removed.
@@ -129,7 +186,7 @@ class SavedViewFiles:
         finally:
             part.unlink(missing_ok=True)
         # Processes that have an earlier file mapped keep it.
-        remove_files(self._folder, but=frozenset({_file_name(saved)}), number=saved.number)
+        self._files.remove(but={_file_name(saved)}, number=saved.number)
 
     def _record(self, number: int) -> SavedView | None:
         """The record of a project's saved view; None if there is none that this version can read."""
@@ -142,7 +199,7 @@ class SavedViewFiles:
 
     def _path(self, saved: SavedView) -> Path:
         """Path of the file, different for every content, so that a mapped file is never overwritten."""
-        return self._folder / _file_name(saved)
+        return self._files.folder / _file_name(saved)
 
     def _remove_strangers(self) -> None:
         environment = self._environment
@@ -156,18 +213,7 @@ class SavedViewFiles:
                 for number in gone:
                     txn.delete(_key(number), db=environment.tables.meta)
         named = {_file_name(saved) for number, saved in recorded.items() if saved and number not in gone}
-        remove_files(self._folder, but=frozenset(named))
-
-
-def remove_files(folder: Path, *, but: frozenset[str] = frozenset(), number: int | None = None) -> None:
-    """Remove files of views, of one project or all, but for some; links are not followed. Raises: OSError."""
-    if folder.is_symlink() or not folder.is_dir():
-        return
-    for path in folder.iterdir():
-        name = _OURS.fullmatch(path.name)
-        is_ours = name is not None and number in (None, int(name["number"])) and stat.S_ISREG(path.lstat().st_mode)
-        if is_ours and path.name not in but:
-            path.unlink(missing_ok=True)
+        self._files.remove(but=named)
 
 
 def _file_name(saved: SavedView) -> str:

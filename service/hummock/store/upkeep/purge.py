@@ -22,8 +22,7 @@ import numpy as np
 from hummock.store.errors import DirectoryUnusable
 from hummock.store.lmdb.environment import sync_folder, unusable
 from hummock.store.lmdb.files import DATA_FILE, DirectoryLock
-from hummock.store.lmdb.saved_graphs import remove_graphs
-from hummock.store.lmdb.saved_views import SAVED_VIEWS, remove_files
+from hummock.store.lmdb.saved_views import SAVED_VIEWS, remove_saved
 from hummock.store.tables import keys, record_codec
 from hummock.store.upkeep.backup import PART, KnownBackup, known_backups
 from hummock.store.upkeep.moment import DirectoryMoment, digests, inspected
@@ -88,8 +87,7 @@ def _remove_saved_views(data: Path) -> None:
         if folder.is_symlink():
             advice = f"remove the files of views behind it, and {SAVED_VIEWS} itself"
             raise DirectoryUnusable(data, f"{SAVED_VIEWS} is a link, and what lies behind it is not removed", advice)
-        remove_files(folder)
-        remove_graphs(folder)
+        remove_saved(folder)
         # Fails if the folder contains other files.
         with suppress(OSError):
             folder.rmdir()
