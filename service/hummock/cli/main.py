@@ -15,10 +15,9 @@ from typer.core import TyperGroup
 
 from hummock.cli import models, units
 from hummock.cli.access import audit, tokens
-from hummock.cli.doctor import doctor
 from hummock.cli.save import backup, copy, restore
 from hummock.cli.serve import reader, serve, stop, warm
-from hummock.cli.upkeep import compact, fsck, purge
+from hummock.cli.upkeep import compact, doctor, fsck, purge
 from hummock.core.errors import HummockError
 from hummock_tools.cli import learning, mcp, memories, projects, remove, sessions
 from hummock_tools.cli.background import console
