@@ -1,7 +1,8 @@
 """`python -m bench.eval.replacements`: which notes the service proposes as replaced, and how many of them are.
 
 Asked of the set `changes`, of pairs of ours of which a half replaces nothing though it tells a change of the same thing
-(`data/replacements.tsv`), and of sets in which nothing is replaced.
+(`data/replacements.tsv`), of pairs of which a third gives the same thing another day, time, place or number
+(`data/rescheduled.tsv`), and of sets in which nothing is replaced.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 
 _SETS = ("changes", "facts", "siblings", "diary", "talk-zh", "talk-en")
+_PAIRS = ("replacements", "rescheduled")
 _BETWEEN_OLD_AND_NEW = timedelta(days=70)
 _CALL_S = 60.0
 
@@ -49,23 +51,24 @@ class Proposals:
         return f"| {self.name}{part} | {self.memories} | {len(found)} | {right} | {precision} | {recall} |"
 
 
-def replacements(datasets: Path) -> Corpus:
-    """Pairs that replace, and pairs that do not, in two projects, between the facts of `facts`."""
+def pairs_of(name: str, datasets: Path) -> Corpus:
+    """Pairs that replace, and pairs that do not, in two projects, between the facts of `facts`; `name` is a file's."""
     (between,) = facts(datasets).projects.values()
     told: dict[str, list[memory_pb2.Memory]] = {"replaces": [*between], "keeps": [*between]}
-    for place, (name, old, later, verdict) in enumerate(rows("replacements.tsv")):
+    for place, (pair, old, later, verdict) in enumerate(rows(f"{name}.tsv")):
         told[verdict] += [
-            told_at(f"{name}-old", old, place),
-            told_at(f"{name}-new", later, place, _BETWEEN_OLD_AND_NEW),
+            told_at(f"{pair}-old", old, place),
+            told_at(f"{pair}-new", later, place, _BETWEEN_OLD_AND_NEW),
         ]
-    return Corpus(name="replacements", projects={name: tuple(each) for name, each in told.items()}, slices=())
+    projects = {f"{name}-{verdict}": tuple(each) for verdict, each in told.items()}
+    return Corpus(name=name, projects=projects, slices=())
 
 
 def measured(place: Place, corpus: Corpus) -> Iterator[Proposals]:
     """The proposals for each project of a corpus, or for all of them where nothing is to be found."""
     with serving(place, corpus, say) as service:
         found = {project: tuple(proposed(service, project)) for project in corpus.projects}
-    if corpus.name != "replacements":
+    if corpus.name not in _PAIRS:
         told = [memory.id for memories in corpus.projects.values() for memory in memories]
         together = tuple(pair for pairs in found.values() for pair in pairs)
         yield Proposals(name=corpus.name, memories=len(told), found=together, wanted=_wanted(corpus.name, told))
@@ -90,7 +93,7 @@ def proposed(service: Serving, project: str) -> Iterator[tuple[str, str]]:
 
 
 def _wanted(name: str, ids: list[str]) -> frozenset[tuple[str, str]]:
-    if name not in {"changes", "replaces"}:
+    if name != "changes" and not name.endswith("-replaces"):
         return frozenset()
     return frozenset((one, f"{one.removesuffix('-new')}-old") for one in ids if one.endswith("-new"))
 
@@ -98,7 +101,10 @@ def _wanted(name: str, ids: list[str]) -> frozenset[tuple[str, str]]:
 def main() -> None:
     """The command line: a table to stdout."""
     given = arguments_parser(__doc__).parse_args()
-    corpora = [*(CORPORA[name](given.shared / "datasets") for name in _SETS), replacements(given.shared)]
+    corpora = [
+        *(CORPORA[name](given.shared / "datasets") for name in _SETS),
+        *(pairs_of(name, given.shared) for name in _PAIRS),
+    ]
     try:
         for model in given.model or installed(given.models_dir):
             place = Place(directory=given.dir, models_dir=given.models_dir, model=model)

@@ -182,20 +182,21 @@ _ENGLISH_CHANGES: Final = (
     "instead|moved|relocated|switch(?:ed|es)|swapp?ed|chang(?:ed|es)|replac(?:ed|es)|bec(?:ame|omes?)|turned into",
     "renamed|upgraded|downgraded|updated|migrated|converted|rewr(?:ote|itten)|rewrite|took over|taken over|handed over",
     # The end of one, the beginning of another.
-    "quit|gave up|given up|gave in|stopped|started|starts?|dropped|removed|deprecated|retired|decommissioned|deleted",
-    "shut down|left|resigned|handed in|joined|hired|fired|promoted|sold|bought|picked up|adopted|got rid of|got an?",
+    "quit|gave up|given up|gave in|stopped|started|starts?(?! at)|dropped|removed|deprecated|retired|decommissioned",
+    "deleted|shut down|left|resigned|handed in|joined|hired|fired|promoted|sold|bought|picked up|adopted|got rid of",
+    "got an?",
     "new (?:number|phone|address|job|name|version|default|office|owner|home|house|flat|car|boss|team|bar|deadline)",
     "broke up|divorced|engaged|married|died|passed away|sank|destroyed|collapsed|cancell?ed|called off|again",
     # More or less of it, sooner or later.
     "raised|lowered|reduced|increased|extended|shortened|doubled|halved|cut to|(?:goes|went) (?:up|down)",
-    "put (?:it )?up|postponed|rescheduled|pushed (?:back|to)|brought forward",
+    "put (?:it )?up|postponed|rescheduled|pushed (?:back|to)|brought forward|delayed|deferred|shifted|bumped|put off",
 )
 _CHINESE_CHANGES: Final = (
     "现在|如今|目前|从(?:今|明|下|这|本|上|[0-9一二三四五六七八九十])[^，。,.]{0,6}(?:起|开始)|以后|今后|已经",
     "改(?![善进天革动])|换|搬|不再|迁|转(?:到|成|为|去|给|用|入|投)|调(?:到|成|为|整|高|低)|挪|变成|变为|成了|替换|代替|取代",
     "顶替|接手|接替|交给|升级|降级|升(?:任|为|到|成|上)|晋升|更名|重命名|重写|废弃|弃用|下线|停用|停止|停了|取消|放弃|删了|退租",
     "退(?:出|役|休)|戒|辞|离职|跳槽|入职|卖掉|卖了|买了|提了|盘给|分手|离婚|结婚|复合|领养|去世|走了|死了|断了|垮|毁|治好|痊愈",
-    "不[^，。,.]{1,3}了|推迟|延期|提前|延长|缩短|(?:提高|降低|涨|降|加|减)(?:到|至|了)|新(?:号|版|家|任|尾|公司|地址|工作)",
+    "不[^，。,.]{1,3}了|推迟|推[到至]|延期|顺延|提前|延长|缩短|放宽|收紧|(?:提高?|降低|涨|降|加|减)(?:到|至|了)|新(?:号|版|家|任|尾|公司|地址|工作)",
 )
 _ENGLISH_CHANGE: Final = re.compile(rf"\b(?:{'|'.join(_ENGLISH_CHANGES)})\b")
 _CHINESE_CHANGE: Final = re.compile("|".join(_CHINESE_CHANGES))

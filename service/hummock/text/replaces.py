@@ -32,7 +32,7 @@ _NO_SUBJECT_ZH: Final = re.compile(
 )
 
 _NUMBER: Final = (
-    r"(?:\d+(?:[.:,]\d+)*|(?<![周期第])[一二两三四五六七八九十百千万零]+"
+    r"(?:\d+(?:[.:,]\d+)*|(?<![周期第])(?![百千万零](?![一二两三四五六七八九十百千万零]))[一二两三四五六七八九十百千万零]+"
     r"|(?<![a-z])(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
     r"|\w+teen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|a hundred)(?![a-z]))"
 )
@@ -51,6 +51,12 @@ _KINDS: Final = {
         re.IGNORECASE,
     ),
     "date": re.compile(rf"{_NUMBER}\s*[月号]|{_ORDINAL}", re.IGNORECASE),
+    "day": re.compile(
+        rf"周[一二三四五六日天末]|星期|{_NUMBER}\s*[月号]|[这下]个?[周月]|明天|后天|{_ORDINAL}|\b\d+(?:st|nd|rd|th)\b"
+        r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bweekends?\b|\b(?:this|next) (?:week|month|year)\b"
+        r"|\btomorrow\b|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
+        re.IGNORECASE,
+    ),
     "percent": re.compile(rf"百分之|{_NUMBER}\s*(?:%|percent\b)", re.IGNORECASE),
     "duration": re.compile(
         rf"{_NUMBER}\s*(?:个?(?:[秒分天周年]|小时|钟头|月)|(?:millisecond|second|minute|hour|day|week|month|year)s?\b)",
@@ -91,28 +97,39 @@ def _telling(pattern: str, needs: str = "", *, is_move: bool = False) -> _Tellin
 _UNTIL: Final = r"(?=\s+(?:in|on|at|to|for|with|by|from|last|this|next|yesterday|today|when|again)\b|\s*\Z)"
 _PLACE: Final = r"\b(?:in|at|on|to|under|near)\b|[在住放发到位]"
 _NAME: Final = r"\b(?:is|are|called|named)\b|[叫名是]"
-_SOME_NUMBER: Final = rf"{_NUMBER}|周[一二三四五六日天]|day\b|{_ORDINAL}"
-_TO: Final = r"(?P<s2>.*?)\s(?:to|into|by|with|for)\s+(?P<v>.+)$"
-_TO_ZH: Final = "(?:成|到|为|至|走|用|去)了?(?P<v>.+)$"
+_SOME_NUMBER: Final = rf"{_NUMBER}|周[一二三四五六日天末]|day\b|weekend\b|(?:week|month)\b|{_ORDINAL}"
+_TO: Final = r"(?:\s(?:up|back|forward))?(?P<s2>.*?)\s(?:to|into|by|with|for|until|till)\s+(?P<v>.+)$"
+_AT_ZH: Final = "[到在至]了?(?P<v>.+)$"
+_TO_ZH: Final = "(?:成|到|为|至|走|用|去|在)了?(?P<v>.+)$"
+_FROM_NOW: Final = r"(?:now|nowadays|these days|instead(?: of .+)?|from (?:now|today|this|next)\b.*|as of .+)$"
+_OF_DAYS: Final = "(?:周|星期)[一二三四五六日天末]"
 _TELLINGS: Final = (
     # One value for another.
     _telling(rf"^(?P<s>.*?)\bmoved?{_TO}", rf"{_PLACE}|{_SOME_NUMBER}", is_move=True),
     _telling(rf"^(?P<s>.*?)\brenamed{_TO}", _NAME),
     _telling(
         r"^(?P<s>.*?)\b(?:upgraded|downgraded|raised|lowered|reduced|increased|extended|shortened|cut|postponed|rescheduled"
-        rf"|brought forward|pushed back|put up){_TO}",
+        rf"|delayed|deferred|shifted|bumped|pushed|brought forward|put (?:up|off)){_TO}",
         _SOME_NUMBER,
     ),
     _telling(rf"^(?P<s>.*?)\b(?:changed|switched|migrated|converted|swapped|replaced){_TO}"),
     _telling(rf"^(?P<s>.*?)(?:挪|迁|搬|转){_TO_ZH}", rf"{_PLACE}|用|{_SOME_NUMBER}", is_move=True),
     _telling(rf"^(?P<s>.*?)更名{_TO_ZH}", _NAME),
     _telling(
-        rf"^(?P<s>.*?)(?:升级|降级|推迟|延期|提前|延长|缩短|提高|降低|涨|降|加|减|调(?!查|研|试)){_TO_ZH}", _SOME_NUMBER
+        "^(?P<s>.*?)(?:升级|降级|推迟?|延期|顺延|提前?|延长|缩短|提高|降低|放宽|收紧|涨|降|加|减|调(?!查|研|试))"
+        rf"{_TO_ZH}",
+        _SOME_NUMBER,
     ),
-    _telling(rf"^(?P<s>.*?)(?:改(?!善|进)|换|变|替换){_TO_ZH}"),
+    _telling(rf"^(?P<s>.*?)(?:改约?|换){_AT_ZH}", _PLACE, is_move=True),
+    _telling(rf"^(?P<s>.*?)(?:改(?!善|进)[约签]?|换|变|替换){_TO_ZH}"),
+    _telling(rf"^(?P<s>.*?)改(?P<v>{_OF_DAYS}|{_NUMBER}点半?)(?P<s2>.*)$", _SOME_NUMBER),
+    _telling(rf"^(?P<s>.*?)(?:现在|如今)[是要]?(?P<v>(?:{_OF_DAYS}|{_NUMBER}).*)$", _SOME_NUMBER),
     _telling("^(?P<s>.*?)(?:盘|卖|转|交|移交|让)给(?P<v>.+)$"),
     _telling(r"^(?P<s>.*?)\b(?:becomes?|became|turned into|goes (?:up|down) to|went (?:up|down) to)\s+(?P<v>.+)$"),
     _telling(r"^(?P<s>.*?)\b(?:is|are)\s+now\s+(?P<v>.+)$", _SOME_NUMBER),
+    _telling(r"^(?P<s>.*?)\bnow\s+(?P<s2>(?!(?:called|named|at|in|on|by|for|from|to)\b)\w+)\s+(?P<v>.+)$"),
+    _telling(rf"^(?P<s>.*?)\s(?:at|on|in|for)\s+(?P<v>.+?)\s+{_FROM_NOW}", f"{_SOME_NUMBER}|{_PLACE}", is_move=True),
+    _telling(rf"^(?P<s>.*?)\s(?:is|are)\s+(?P<v>{_NUMBER}.*?)\s+{_FROM_NOW}", _SOME_NUMBER),
     _telling(r"^(?P<s>.*?)\b(?:is|are)\s+now\s+(?:called|named)\s+(?P<v>.+)$", r"\b(?:called|named)\b"),
     _telling(r"^(?P<s3>.*?)\b(?:goes|go|runs?)\s+(?P<v3>.+)\s+instead$"),
     _telling(r"^(?P<s>.*?)\b(?:belongs?|goes|go)\s+to\s+(?P<v>.+?)\s+(?:now|from (?:now|today|this|next).*)$"),
@@ -138,6 +155,10 @@ _TELLINGS: Final = (
     _telling("^(?P<s>.*?)(?:离职|辞职|退休|被开除)", _ROLE),
     _telling("(?:冲垮|冲走|烧毁|拆|毁|戒|辞掉)了?(?P<s>.{2,})$|戒(?P<s2>.{2,})$"),
     _telling("不再(?P<s>.{2,})$|(?:^|[我他她们就也])不(?P<s2>[^再是会能想太].{1,3})了$"),
+)
+
+_IS_AT: Final = re.compile(
+    r"[在放住]|\b(?:(?:is|are)(?: held)?|takes? place|happens?|meets?) (?:at|in|on)\b", re.IGNORECASE
 )
 
 _A_WORD: Final = 2
@@ -206,11 +227,19 @@ def _can_stand_for(told: _Told, older: str, said: frozenset[str]) -> bool:
     if told.is_move and _BARE in kinds:
         # "Moved to ten" names a time.
         kinds = kinds - {_BARE} | {"clock"}
+    if not known and told.is_move and _is_at_a_place(told, older):
+        return True
     if not kinds and not known:
         return _weight(told.subject) >= _TWO_WORDS
     if kinds and known and not kinds.isdisjoint(known):
         return True
     return (bool(known) and kinds == {_BARE}) or (known == {_BARE} and kinds.isdisjoint(_KINDS) and bool(kinds))
+
+
+def _is_at_a_place(told: _Told, older: str) -> bool:
+    """Whether the older text says where just that is which has moved."""
+    found = _IS_AT.search(older)
+    return found is not None and frozenset(_content(older[: found.start()])) == told.subject
 
 
 def _kinds(text: str) -> set[str]:
