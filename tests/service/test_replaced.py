@@ -76,6 +76,18 @@ def test_every_form_of_a_prompt_says_when_both_were_told_and_which_is_replaced(
     assert context.MEMORY_MARK_LIKELY_REPLACED not in marks["new"]
 
 
+def test_what_names_another_thing_that_changes_replaces_nothing(
+    service: Stubs, project: str, towards: pb.Embedding
+) -> None:
+    for text, month in (("Pottery class is on Wednesdays", 6), ("Painting class moved to Thursday", 8)):
+        learn(service, project, note(text, vector=towards, create_time=stamp(datetime(2026, month, 3, tzinfo=UTC))))
+    asked = {"query_vector": towards, "as_of": ASKED, "view": pb.MEMORY_VIEW_FULL}
+    hits = ask(service, project, "which day is class", **asked).hits
+    (pottery,) = [hit for hit in hits if hit.memory.content == "Pottery class is on Wednesdays"]
+    assert "Painting class moved to Thursday" in {hit.memory.content for hit in hits}
+    assert pottery.likely_replaced_by == ""
+
+
 def test_a_prompt_with_one_of_both_has_neither_date_nor_mark(
     service: Stubs, project: str, towards: pb.Embedding
 ) -> None:

@@ -12,7 +12,7 @@ from bench.eval.made import Half, half_of
 from bench.eval.noise import rows
 from hummock.text.normalise import nfkc, simplified
 from hummock.text.questions import tells_change
-from hummock.text.replaces import MAX_OLDER_CHARACTERS, replaced_by_words
+from hummock.text.replaces import MAX_OLDER_CHARACTERS, changes_something_else, replaced_by_words
 
 LEAST_RECALL = 0.5
 LEAST_RECALL_OF_VALUES = 0.7
@@ -56,6 +56,20 @@ REPLACES = [
 @pytest.mark.parametrize(("newer", "older", "clause"), REPLACES)
 def test_a_clause_replaces_what_has_all_its_words_and_another_value(newer: str, older: str, clause: str) -> None:
     assert replaced_by_words(newer, older) == clause
+
+
+@pytest.mark.parametrize(
+    ("newer", "older", "is_other"),
+    [
+        ("游泳课改到周六了。", "钢琴课在每周三下午四点。", True),
+        ("Painting class moved to Thursday.", "Pottery class is on Wednesday evenings.", True),
+        ("Pottery class moved to Thursday.", "Pottery class is on Wednesday evenings.", False),
+        ("We moved to Bristol, the house has a garden", "I live in a flat in Leeds near the station", False),
+        ("", "", False),
+    ],
+)
+def test_a_change_of_a_named_thing_is_none_of_another(newer: str, older: str, is_other: bool) -> None:
+    assert changes_something_else(newer, older) is is_other
 
 
 def verdicts() -> Iterator[tuple[str, str, bool]]:

@@ -193,6 +193,14 @@ def replaced_by_words(newer: str, older: str) -> str:
     return ""
 
 
+def changes_something_else(newer: str, older: str) -> bool:
+    """Whether `newer` names what changes, and that is not what `older` says: the swimming class moved, not piano.
+
+    False where it does not name it ("we moved to Bristol").
+    """
+    return next(_told(_folded(newer)), None) is not None and not replaced_by_words(newer, older)
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     """A change that a clause tells: units of what changes, at least a word, and the new value, empty if it ended."""

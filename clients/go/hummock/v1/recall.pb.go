@@ -1122,7 +1122,8 @@ type Hit struct {
 	// True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap.
 	OverWriterCap bool `protobuf:"varint,20,opt,name=over_writer_cap,json=overWriterCap,proto3" json:"over_writer_cap,omitempty"`
 	// Id of a newer note that tells a change and is much like this one: it most likely replaces it. A question of how things
-	// are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it.
+	// are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it, and
+	// where both are hits with their texts and the newer one names another thing that changes.
 	LikelyReplacedBy string `protobuf:"bytes,21,opt,name=likely_replaced_by,json=likelyReplacedBy,proto3" json:"likely_replaced_by,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache

@@ -738,7 +738,8 @@ class Hit(_message.Message):
     """True when a less relevant memory stands before it because its writer had enough of the first hits; see writer_cap."""
     likely_replaced_by: _builtins.str
     """Id of a newer note that tells a change and is much like this one: it most likely replaces it. A question of how things
-    are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it.
+    are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it, and
+    where both are hits with their texts and the newer one names another thing that changes.
     """
     @_builtins.property
     def memory(self) -> _memory_pb2.Memory:

@@ -373,7 +373,8 @@ export type Hit = Message<"hummock.v1.Hit"> & {
 
   /**
    * Id of a newer note that tells a change and is much like this one: it most likely replaces it. A question of how things
-   * are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it.
+   * are has the newer one first, a question of how they were before has this one first. Empty where nothing suggests it, and
+   * where both are hits with their texts and the newer one names another thing that changes.
    *
    * @generated from field: string likely_replaced_by = 21;
    */
