@@ -3081,7 +3081,8 @@ func (x *SearchResult) GetLikelyReplacedBy() string {
 // The results of a search.
 type SearchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Best first.
+	// Best first, at most top_k. The answer to a question among them follows it though it was not found itself; answers to
+	// the query's own words, where they were asked before, come first.
 	Results []*SearchResult `protobuf:"bytes,1,rep,name=results,proto3" json:"results,omitempty"`
 	// The results as text for a model, one numbered line a result with its content below.
 	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`

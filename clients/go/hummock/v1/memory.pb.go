@@ -889,10 +889,11 @@ type MemoryFilter struct {
 	CreatedBefore *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=created_before,json=createdBefore,proto3" json:"created_before,omitempty"`
 	// None of these ids. Empty means no condition; at most 512.
 	ExcludedIds []string `protobuf:"bytes,9,rep,name=excluded_ids,json=excludedIds,proto3" json:"excluded_ids,omitempty"`
-	// Tells of this time or a later one: its event_time, or without one its create_time where it stands in a session. A
-	// memory without either does not pass. Unset means no condition.
+	// Tells of this time or a later one: its event_time, or without one the day that the text of a note names ("yesterday",
+	// 上周三, May 2), or else its create_time where it stands in a session. A memory without any does not pass. A day that is
+	// named counts from the create_time, in UTC. Unset means no condition.
 	EventAfter *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=event_after,json=eventAfter,proto3" json:"event_after,omitempty"`
-	// Tells of a time before this one, counted in the same way. Unset means no condition.
+	// Tells of a time before this one, counted in the same way, days that texts name included. Unset means no condition.
 	EventBefore *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=event_before,json=eventBefore,proto3" json:"event_before,omitempty"`
 	// Has all of these among its metadata, with these very values. Empty means no condition; at most 32.
 	Metadata map[string]string `protobuf:"bytes,12,rep,name=metadata,proto3" json:"metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`

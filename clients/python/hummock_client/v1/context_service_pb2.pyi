@@ -1592,7 +1592,9 @@ class SearchResponse(_message.Message):
     """The results as text for a model, one numbered line a result with its content below."""
     @_builtins.property
     def results(self) -> _containers.RepeatedCompositeFieldContainer[Global___SearchResult]:
-        """Best first."""
+        """Best first, at most top_k. The answer to a question among them follows it though it was not found itself; answers to
+        the query's own words, where they were asked before, come first.
+        """
 
     @_builtins.property
     def receipt(self) -> _recall_pb2.Receipt:

@@ -574,13 +574,14 @@ class MemoryFilter(_message.Message):
 
     @_builtins.property
     def event_after(self) -> _timestamp_pb2.Timestamp:
-        """Tells of this time or a later one: its event_time, or without one its create_time where it stands in a session. A
-        memory without either does not pass. Unset means no condition.
+        """Tells of this time or a later one: its event_time, or without one the day that the text of a note names ("yesterday",
+        上周三, May 2), or else its create_time where it stands in a session. A memory without any does not pass. A day that is
+        named counts from the create_time, in UTC. Unset means no condition.
         """
 
     @_builtins.property
     def event_before(self) -> _timestamp_pb2.Timestamp:
-        """Tells of a time before this one, counted in the same way. Unset means no condition."""
+        """Tells of a time before this one, counted in the same way, days that texts name included. Unset means no condition."""
 
     @_builtins.property
     def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:

@@ -1432,7 +1432,8 @@ export const SearchResultSchema: GenMessage<SearchResult> = /*@__PURE__*/
  */
 export type SearchResponse = Message<"hummock.v1.SearchResponse"> & {
   /**
-   * Best first.
+   * Best first, at most top_k. The answer to a question among them follows it though it was not found itself; answers to
+   * the query's own words, where they were asked before, come first.
    *
    * @generated from field: repeated hummock.v1.SearchResult results = 1;
    */

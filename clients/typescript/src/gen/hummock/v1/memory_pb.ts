@@ -508,15 +508,16 @@ export type MemoryFilter = Message<"hummock.v1.MemoryFilter"> & {
   excludedIds: string[];
 
   /**
-   * Tells of this time or a later one: its event_time, or without one its create_time where it stands in a session. A
-   * memory without either does not pass. Unset means no condition.
+   * Tells of this time or a later one: its event_time, or without one the day that the text of a note names ("yesterday",
+   * 上周三, May 2), or else its create_time where it stands in a session. A memory without any does not pass. A day that is
+   * named counts from the create_time, in UTC. Unset means no condition.
    *
    * @generated from field: google.protobuf.Timestamp event_after = 10;
    */
   eventAfter?: Timestamp | undefined;
 
   /**
-   * Tells of a time before this one, counted in the same way. Unset means no condition.
+   * Tells of a time before this one, counted in the same way, days that texts name included. Unset means no condition.
    *
    * @generated from field: google.protobuf.Timestamp event_before = 11;
    */
