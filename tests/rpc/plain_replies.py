@@ -105,6 +105,8 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
     message.chunk_count = stored.chunk_count
     if stored.supersedes:
         message.supersedes.extend(stored.supersedes)
+    if stored.files:
+        message.files.extend(stored.files)
     message.title = stored.index.title
     message.summary = stored.index.summary
     if stored.index.tags:

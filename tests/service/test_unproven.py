@@ -47,7 +47,7 @@ class Effect(Enum):
 
 LOWERS, KEEPS, REFUSED = Effect.LOWERS, Effect.KEEPS, Effect.REFUSED
 FIELDS = {
-    **each(LOWERS, "title summary tags content raw session_id speaker emotion_label trust"),
+    **each(LOWERS, "title summary tags content raw session_id speaker emotion_label trust files"),
     **each(LOWERS, "learning_record.question learning_record.answer learning_record.source_files"),
     **each(LOWERS, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
     **each(LOWERS, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),

@@ -210,6 +210,7 @@ class Sessions:
         assistant: str | context_pb.TurnSide,
         *,
         used_memory_ids: Iterable[str] = (),
+        files: Iterable[str] = (),
         replace_answer: bool = False,
         embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
         request_id: str | None = None,
@@ -219,7 +220,7 @@ class Sessions:
 
         With `replace_answer` the answer takes the place of the one that is there under its message's id. Both sides
         need the ids of their messages then. With EMBEDDING_MODE_DEFERRED it answers sooner: both are found by words at
-        once, by meaning a little later.
+        once, by meaning a little later. `files` are those that the model changed, as paths below the repository's root.
         """
         request = context_pb.LearnTurnRequest(
             project=project,
@@ -228,6 +229,7 @@ class Sessions:
             user=requests.turn_side(user),
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
+            files=files,
             replace_answer=replace_answer,
             embedding=embedding,
         )

@@ -80,11 +80,17 @@ def facets_of(draft: Draft, domain_names: tuple[str, ...]) -> tuple[str, ...]:
     if draft.writer:
         found.append(writer(draft.writer))
     found.extend(metadata(name, value) for name, value in draft.metadata)
-    if isinstance(draft.payload.detail, CodeFragment):
-        found.extend(path(end) for end in path_ends(draft.payload.detail.path))
+    if draft.files or isinstance(draft.payload.detail, CodeFragment):
+        found.extend(path(end) for one in paths_of(draft) for end in path_ends(one))
     if isinstance(draft.payload.detail, DomainKnowledge):
         found.extend(domain(name) for name in domain_names)
     return tuple(dict.fromkeys(found))
+
+
+def paths_of(said: Draft | Memory) -> tuple[str, ...]:
+    """The path of a piece of code, and the files that a memory names."""
+    detail = None if said.payload is None else said.payload.detail
+    return (detail.path, *said.files) if isinstance(detail, CodeFragment) else said.files
 
 
 def path_ends(full_path: str) -> list[str]:
@@ -147,10 +153,7 @@ def _has_tags(memory: Memory, tags: tuple[str, ...]) -> bool:
 def _is_at(memory: Memory, paths: tuple[str, ...]) -> bool:
     if not paths:
         return True
-    detail = None if memory.payload is None else memory.payload.detail
-    if not isinstance(detail, CodeFragment):
-        return False
-    ends = set(map(path, path_ends(detail.path)))
+    ends = {path(end) for one in paths_of(memory) for end in path_ends(one)}
     return any(
         any(end.startswith(below(name)) for end in ends) if is_folder(name) else path(name) in ends for name in paths
     )

@@ -130,7 +130,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     """A memory that is to be stored. Times are Unix seconds; None means not known (`create_time`: now).
 
     `id` is empty when the server shall make one. `writer` is the name of the token that it is sent with, and empty
-    without one. Raises InvalidRequest when payload and kind do not fit.
+    without one; `files` are paths below the repository's root. Raises InvalidRequest when payload and kind do not fit.
     """
 
     id: str = ""
@@ -151,6 +151,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     writer: str = ""
     pinned: bool = False
     distinct_from: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -185,6 +186,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         writer: Name of the token with which it was written; empty without one, or if it was not recorded.
         pinned: Whether it is in every prompt of its scope.
         distinct_from: Ids of older memories that it does not replace, as a person has decided.
+        files: Paths of files that were changed when it was said, below the repository's root.
     """
 
     id: str
@@ -210,6 +212,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
     writer: str = ""
     pinned: bool = False
     distinct_from: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
     def is_over(self, now: float) -> bool:
         """Whether it has expired, at `now` in Unix seconds."""
@@ -391,6 +394,7 @@ class Changes:
     supersedes: tuple[str, ...] | None = None
     source_hash: str | None = None
     metadata: Metadata | None = None
+    files: tuple[str, ...] | None = None
     expire_time: float | None = None
     expire_time_set: bool = False
     pinned: bool | None = None

@@ -292,7 +292,8 @@ class TurnSide:
 class LearnTurnCommand(WriteCommand):
     """A finished turn to store.
 
-    `replaces_answer` says that it takes the place of the one that is there under its message's id, `is_deferred` that
+    `files` are those that the model changed, as in `Memory`. `replaces_answer` says that it takes the place of the one
+    that is there under its message's id, `is_deferred` that
     both sides get their vectors later. `deadline` says whether anybody still waits for it, `writer` is the name of the
     token that it came with.
     """
@@ -305,6 +306,7 @@ class LearnTurnCommand(WriteCommand):
     is_deferred: bool = False
     deadline: Deadline = NO_DEADLINE
     writer: str = ""
+    files: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
 _PLAIN_FIELDS = (
     "origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash", "metadata", "pinned",
+    "files",
 )  # fmt: skip
 DELETED_AT_ONCE = 512
 """Memories of one write, when a filter names them: others wait for some tens of milliseconds."""

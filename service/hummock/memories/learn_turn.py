@@ -221,6 +221,7 @@ def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: s
         writer=command.writer,
         create_time=side.create_time,
         event_time=side.create_time,
+        files=command.files,
     )
 
 

@@ -350,6 +350,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         writer=draft.writer,
         pinned=draft.pinned,
         distinct_from=draft.distinct_from or kept,
+        files=draft.files,
         create_time=told,
         update_time=told if existing is None else now,
         content_hash=one.content_hash,
@@ -394,7 +395,7 @@ def _fingerprint(draft: Draft) -> bytes:
     # Independent of the writer, and of what was decided about its text.
     del said["writer"], said["distinct_from"]
     # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
-    for later in ("metadata", "expire_time", "pinned"):
+    for later in ("metadata", "expire_time", "pinned", "files"):
         if not said[later]:
             del said[later]
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()

@@ -80,7 +80,7 @@ def passages_of(said: Draft | Memory) -> list[Passage]:
         ("emotion_label", said.emotion_label),
     )
     body = (("title", index.title), ("summary", index.summary), ("content", payload.content))
-    every = (body, about, (("raw", payload.raw),), *_of_detail(payload.detail))
+    every = (body, about, (("raw", payload.raw),), (("files", "\n".join(said.files)),), *_of_detail(payload.detail))
     return [Passage(fields) for fields in every if any(text for _, text in fields)]
 
 

@@ -98,6 +98,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         writer=writer,
         pinned=sent.pinned,
         distinct_from=values.identifiers("distinct_from", sent.distinct_from),
+        files=values.files("files", sent.files) if sent.files else (),
     )
 
 
@@ -410,4 +411,5 @@ _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "metadata": lambda changes, sent: replace(changes, metadata=_metadata(sent)),
     "expire_time": _expire_time,
     "pinned": lambda changes, sent: replace(changes, pinned=sent.pinned),
+    "files": lambda changes, sent: replace(changes, files=values.files("files", sent.files)),
 }

@@ -312,6 +312,7 @@ def turn_command(
         is_deferred=request.embedding == context_service_pb2.EMBEDDING_MODE_DEFERRED,
         deadline=deadline,
         writer=writer,
+        files=values.files("files", request.files),
     )
 
 

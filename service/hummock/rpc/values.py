@@ -100,6 +100,16 @@ def metadata(field: str, given: Mapping[str, str]) -> Metadata:
     return tuple((identifier(field, name), given[name]) for name in sorted(given))
 
 
+def files(field: str, given: Iterable[str]) -> tuple[str, ...]:
+    """Paths below a repository's root, in order, each once. Raises: InvalidRequest."""
+    paths = identifiers(field, given)
+    for index, path in enumerate(paths):
+        if not {"", ".", ".."}.isdisjoint(path.split("/")) or "\\" in path or path[1:2] == ":":
+            rule = 'is not below the root of a repository; write it like "src/pay.py", without ".", ".." and "\\"'
+            raise InvalidRequest(f"{field}[{index}]", rule)
+    return tuple(dict.fromkeys(paths))
+
+
 @lru_cache(maxsize=4096)
 def _tag_name(value: str) -> str:
     return _MARKS.sub("", value).rstrip()

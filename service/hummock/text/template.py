@@ -172,6 +172,7 @@ def as_draft(memory: Memory) -> Draft:
             writer=memory.writer,
             pinned=memory.pinned,
             distinct_from=memory.distinct_from,
+            files=memory.files,
         )
     )
 

@@ -576,7 +576,10 @@ type Memory struct {
 	// Ids of older memories that hold on beside it, although it tells a change: a person has rejected that it replaces them
 	// (MemoryService.RejectReview), and nobody is asked again. Optional, at most 64. Learn keeps those of a memory whose text
 	// stays the same.
-	DistinctFrom  []string `protobuf:"bytes,31,rep,name=distinct_from,json=distinctFrom,proto3" json:"distinct_from,omitempty"`
+	DistinctFrom []string `protobuf:"bytes,31,rep,name=distinct_from,json=distinctFrom,proto3" json:"distinct_from,omitempty"`
+	// Files that were changed when it was said: paths below the repository's root, with "/" between their parts and without
+	// "." and "..". Found by MemoryFilter.paths, in no prompt. Optional, at most 256, each 1 to 1024 characters.
+	Files         []string `protobuf:"bytes,32,rep,name=files,proto3" json:"files,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -841,6 +844,13 @@ func (x *Memory) GetDistinctFrom() []string {
 	return nil
 }
 
+func (x *Memory) GetFiles() []string {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -878,8 +888,8 @@ type MemoryFilter struct {
 	// Any of these sessions. Empty means no condition; at most 64.
 	SessionIds []string `protobuf:"bytes,4,rep,name=session_ids,json=sessionIds,proto3" json:"session_ids,omitempty"`
 	// A piece of code at any of these paths or ends of paths ("RepaymentService.java"), or in any of these folders, which end
-	// with "/" ("src/billing/", "billing/"); no other kind passes. Of a folder only what is within 120 bytes of path from it
-	// on. Empty means no condition; at most 64.
+	// with "/" ("src/billing/", "billing/"), and what names such a path among its files; nothing else passes. Of a folder
+	// only what is within 120 bytes of path from it on. Empty means no condition; at most 64.
 	Paths []string `protobuf:"bytes,5,rep,name=paths,proto3" json:"paths,omitempty"`
 	// Any of these speakers. Empty means no condition; at most 64.
 	Speakers []string `protobuf:"bytes,6,rep,name=speakers,proto3" json:"speakers,omitempty"`
@@ -1057,7 +1067,7 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\x8f\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xa5\n" +
 	"\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -1101,7 +1111,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"expireTime\x12\x16\n" +
 	"\x06writer\x18\x1d \x01(\tR\x06writer\x12\x16\n" +
 	"\x06pinned\x18\x1e \x01(\bR\x06pinned\x12#\n" +
-	"\rdistinct_from\x18\x1f \x03(\tR\fdistinctFrom\x1a;\n" +
+	"\rdistinct_from\x18\x1f \x03(\tR\fdistinctFrom\x12\x14\n" +
+	"\x05files\x18  \x03(\tR\x05files\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +

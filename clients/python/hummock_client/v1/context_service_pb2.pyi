@@ -1253,6 +1253,7 @@ class LearnTurnRequest(_message.Message):
     USED_MEMORY_IDS_FIELD_NUMBER: _builtins.int
     REPLACE_ANSWER_FIELD_NUMBER: _builtins.int
     EMBEDDING_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
@@ -1278,6 +1279,10 @@ class LearnTurnRequest(_message.Message):
     def used_memory_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Ids of the memories that the answer rests on. At most 200."""
 
+    @_builtins.property
+    def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Files that the model changed in this turn, as in Memory.files: both sides' memories get them. Optional, at most 256."""
+
     def __init__(
         self,
         *,
@@ -1289,10 +1294,11 @@ class LearnTurnRequest(_message.Message):
         used_memory_ids: _abc.Iterable[_builtins.str] | None = ...,
         replace_answer: _builtins.bool = ...,
         embedding: Global___EmbeddingMode.ValueType = ...,
+        files: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "embedding", b"embedding", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "embedding", b"embedding", "files", b"files", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -317,6 +317,7 @@ class Memory(_message.Message):
     WRITER_FIELD_NUMBER: _builtins.int
     PINNED_FIELD_NUMBER: _builtins.int
     DISTINCT_FROM_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
     makes one. One that exists is overwritten.
@@ -441,6 +442,12 @@ class Memory(_message.Message):
         stays the same.
         """
 
+    @_builtins.property
+    def files(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Files that were changed when it was said: paths below the repository's root, with "/" between their parts and without
+        "." and "..". Found by MemoryFilter.paths, in no prompt. Optional, at most 256, each 1 to 1024 characters.
+        """
+
     def __init__(
         self,
         *,
@@ -475,10 +482,11 @@ class Memory(_message.Message):
         writer: _builtins.str = ...,
         pinned: _builtins.bool = ...,
         distinct_from: _abc.Iterable[_builtins.str] | None = ...,
+        files: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "expire_time", b"expire_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "distinct_from", b"distinct_from", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "pinned", b"pinned", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "distinct_from", b"distinct_from", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "files", b"files", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "pinned", b"pinned", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
     _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
@@ -552,8 +560,8 @@ class MemoryFilter(_message.Message):
     @_builtins.property
     def paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """A piece of code at any of these paths or ends of paths ("RepaymentService.java"), or in any of these folders, which end
-        with "/" ("src/billing/", "billing/"); no other kind passes. Of a folder only what is within 120 bytes of path from it
-        on. Empty means no condition; at most 64.
+        with "/" ("src/billing/", "billing/"), and what names such a path among its files; nothing else passes. Of a folder
+        only what is within 120 bytes of path from it on. Empty means no condition; at most 64.
         """
 
     @_builtins.property

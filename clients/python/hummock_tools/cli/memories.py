@@ -214,7 +214,7 @@ def _print_memory(memory: memory_pb2.Memory) -> None:
     facts = [*words, "pinned" if memory.pinned else "", writer, tokens, created, ends, tags, metadata]
     print_line(memory.id)
     print_line("  " + " · ".join(fact for fact in facts if fact))
-    for text in filter(None, (memory.title, memory.summary, *_body(memory))):
+    for text in filter(None, (memory.title, memory.summary, *_body(memory), *memory.files)):
         print_line(text)
     print_line("")
 

@@ -118,7 +118,7 @@ class MemoryInFull(_Answer):
             summary=memory.summary,
             tags=list(memory.tags),
             content="\n\n".join(filter(None, texts)),
-            files=[*record.source_files, *domain.key_files] or list(filter(None, [memory.code_fragment.path])),
+            files=[*record.source_files, *domain.key_files, *filter(None, [memory.code_fragment.path]), *memory.files],
             start_line=memory.code_fragment.start_line,
             end_line=memory.code_fragment.end_line,
             learnt=memory.create_time.ToJsonString(),
