@@ -99,6 +99,11 @@ class Agent:
         self._lines += [self._line("assistant", tool), self._line("user", result)]
         self._lines += [self._line("assistant", block) for block in blocks]
 
+    def edit(self, **calls: object) -> None:
+        """The model calls tools, by their names."""
+        blocks = [{"type": "tool_use", "name": name, "input": given} for name, given in calls.items()]
+        self._lines.append(self._line("assistant", blocks))
+
     def _line(self, role: str, content: object) -> str:
         said = {"uuid": f"{self.session}-{len(self._lines)}", "timestamp": _TIME, "message": {"content": content}}
         return json.dumps({"type": role, **said})
@@ -184,6 +189,56 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         second.fire("SessionStart", source="compact")
         assert "每月五日还款" in second.ask("repayment due, 还款日?"), "a compaction empties the model's context"
         assert "tool-noise" not in json.dumps(_messages(stubs, "first"))
+
+
+def test_a_turn_is_found_by_the_files_that_the_agent_changed(program: Path, service: Process, tmp_path: Path) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    shop = tmp_path / "shop"
+    agent.ask(_QUESTION)
+    agent.edit(Edit={"file_path": f"{shop}/src/pay.py"}, NotebookEdit={"notebook_path": f"{shop}/还款.ipynb"})
+    agent.edit(Edit={"file_path": f"{shop}/src/pay.py"}, Write={"file_path": "/etc/hosts"}, Read={"file_path": "a.py"})
+    agent.answer(_ANSWER)
+    agent.fire("Stop", last_assistant_message=_ANSWER)
+    agent.ask("And a receipt?")
+    agent.answer("Receipts are sent by mail on the same day.")
+    agent.fire("Stop")
+    with connected(service.target) as stubs:
+        assert _files(stubs) == [["src/pay.py", "还款.ipynb"]] * 2 + [[], []]
+        asked = ("recall", "what did we change in src/pay.py?", "--project", "shop", "--path", "src/", "--json")
+        result = hummock(stubs, *asked)
+        assert result.exit_code == 0, result.stderr
+        hits = json.loads(result.stdout)["hits"]
+        assert {hit["memory"]["content"] for hit in hits} == {_QUESTION, _ANSWER}
+
+
+_PATCH = "*** Begin Patch\n*** Update File: src/pay.py\n*** Move to: src/refund.py\n@@\n-a\n+b\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("event", "sent", "files"),
+    [
+        (
+            "PostToolUse",
+            {"tool_name": "apply_patch", "tool_input": {"command": _PATCH}},
+            ["src/pay.py", "src/refund.py"],
+        ),
+        ("PostToolUse", {"tool_name": "Bash", "tool_input": {"command": _PATCH}}, []),
+        ("AfterTool", {"tool_name": "write_file", "tool_input": {"file_path": "src/pay.py"}}, ["src/pay.py"]),
+        ("AfterTool", {"tool_name": "replace", "tool_input": {"file_path": "../other/pay.py"}}, []),
+        ("afterFileEdit", {"file_path": "./src/pay.py", "edits": []}, ["src/pay.py"]),
+    ],
+)
+def test_an_event_of_a_changed_file_is_noted_for_its_turn(
+    program: Path, service: Process, tmp_path: Path, event: str, sent: dict[str, object], files: list[str]
+) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    nowhere = {"transcript_path": None, "turn_id": "t1"}
+    agent.fire("UserPromptSubmit", prompt=_QUESTION, **nowhere)
+    for _ in range(2):
+        assert agent.fire(event, **nowhere, **sent) == ""
+    agent.fire("Stop", last_assistant_message=_ANSWER, **nowhere)
+    with connected(service.target) as stubs:
+        assert _files(stubs) == [files, files]
 
 
 def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, service: Process, tmp_path: Path) -> None:
@@ -388,6 +443,11 @@ def _warm(agent: Agent, stubs: Stubs) -> None:
 def _messages(stubs: Stubs, session: str) -> list[str]:
     request = session_service_pb2.ListMessagesRequest(project="shop", session_id=session, page_size=100)
     return [one.content for one in stubs.session.ListMessages(request).messages]
+
+
+def _files(stubs: Stubs) -> list[list[str]]:
+    listed = stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
+    return [list(one.files) for one in listed]
 
 
 def _memories(stubs: Stubs) -> list[str]:

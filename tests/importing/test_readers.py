@@ -171,6 +171,28 @@ def test_a_turn_of_codex_has_the_id_that_codex_gives_it(tmp_path: Path) -> None:
     assert left_out(parts) == {**expected, "what hooks and the tool injected": 2}
 
 
+def test_both_sides_name_the_files_that_tools_changed_below_the_root(tmp_path: Path) -> None:
+    edits = [f"{made.FOLDER}/src/pay.py", "src/pay.py", "/etc/hosts", "../other.py"]
+    calls = [{"type": "tool_use", "name": "Edit", "input": {"file_path": path}} for path in edits]
+    read = [{"type": "tool_use", "name": "Read", "input": {"file_path": "a.py"}}, {"type": "tool_use", "name": "Edit"}]
+    lines = made.claude_turn(1, "Round it?", "It is rounded.")
+    lines.insert(1, made.claude("assistant", 1, [*calls, *read]))
+    other = made.claude_turn(2, "And?", "Nothing.")
+    parts = list(claude_code.read(write_lines(tmp_path / "s.jsonl", [*lines, *other])))
+    assert [list(one.memory.files) for one in parts if isinstance(one, Found)] == [["src/pay.py"]] * 2 + [[], []]
+
+    patch = "*** Begin Patch\n*** Add File: src/还款.py\n+a\n*** Delete File: old.py\n*** End Patch"
+    rollout = [
+        made.codex_header(),
+        made.codex_message(1, "user", "Move it"),
+        made.codex(1, "response_item", type="custom_tool_call", name="apply_patch", input=patch),
+        made.codex(1, "response_item", type="custom_tool_call", name="other", input=patch),
+        made.codex_message(1, "assistant", "It is moved."),
+    ]
+    parts = list(codex.read(write_lines(tmp_path / "r.jsonl", rollout)))
+    assert [list(one.memory.files) for one in parts if isinstance(one, Found)] == [["src/还款.py", "old.py"]] * 2
+
+
 def test_a_rollout_without_envelopes_is_read_too(tmp_path: Path) -> None:
     lines = [
         {"id": SESSION, "timestamp": moment(7), "instructions": None},

@@ -270,7 +270,7 @@ def test_hooks_of_the_users_own_wiring_are_left_as_they_are(home: Path) -> None:
     assert setup("--agent", "codex", "--yes").exit_code == 0
     lists = read(file)["hooks"]
     assert lists["Stop"] == [{"hooks": [{"type": "command", "command": "hummock-hook", "timeout": 5}]}]
-    assert set(lists) == {"Stop", "SessionStart", "UserPromptSubmit"}
+    assert set(lists) == {"Stop", "SessionStart", "UserPromptSubmit", "PostToolUse"}
 
 
 def test_it_says_what_is_left_to_do(home: Path) -> None:

@@ -25,10 +25,11 @@ const (
 	answered
 	compacting
 	subagentDone
+	changed
 )
 
 func (k kind) String() string {
-	return [...]string{"other", "start", "prompt", "answer", "compact", "subagent"}[k]
+	return [...]string{"other", "start", "prompt", "answer", "compact", "subagent", "change"}[k]
 }
 
 // kinds are the events of Claude Code and Codex, of Gemini CLI, and of Cursor.
@@ -38,13 +39,16 @@ var kinds = map[string]kind{
 	"Stop":             answered,
 	"PreCompact":       compacting,
 	"SubagentStop":     subagentDone,
+	"PostToolUse":      changed,
 
 	"BeforeAgent": prompted,
 	"AfterAgent":  answered,
+	"AfterTool":   changed,
 
 	"sessionStart":       started,
 	"beforeSubmitPrompt": prompted,
 	"afterAgentResponse": answered,
+	"afterFileEdit":      changed,
 }
 
 // copilotKinds are those of Copilot CLI, whose events have no name, by the first of these fields that an event has.
@@ -76,6 +80,10 @@ type event struct {
 	// source is why a session started: startup, resume, clear or compact.
 	source     string
 	transcript string
+	// files are those that a tool has changed, as the agent names them.
+	files []string
+	// root is the agent's root, else its folder.
+	root string
 	// subagent is its id, and subagentType its name, for example "Explore".
 	subagent, subagentType string
 }
@@ -105,6 +113,10 @@ func readEvent(in io.Reader) (event, error) {
 		AgentTranscript string   `json:"agent_transcript_path"`
 		CopilotSession  string   `json:"sessionId"`
 		CopilotPath     string   `json:"transcriptPath"`
+		Tool            string   `json:"tool_name"`
+		Edited          string   `json:"file_path"`
+
+		ToolInput json.RawMessage `json:"tool_input"`
 	}
 	if json.Unmarshal(text, &sent) != nil {
 		return event{}, errBadEvent
@@ -124,6 +136,11 @@ func readEvent(in io.Reader) (event, error) {
 	}
 	if len(sent.Roots) > 0 {
 		given.folder = sent.Roots[0]
+	}
+	given.root = first(os.Getenv("CLAUDE_PROJECT_DIR"), given.folder)
+	given.files = changedBy(sent.Tool, sent.ToolInput)
+	if sent.Edited != "" {
+		given.files = []string{sent.Edited}
 	}
 	if given.name == "" {
 		given.kind = copilotKindOf(text)

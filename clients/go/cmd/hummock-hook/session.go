@@ -52,6 +52,8 @@ func (s session) handle(ctx context.Context) (string, error) {
 		return s.start(ctx)
 	case prompted:
 		return s.remind(ctx)
+	case changed:
+		return s.noteFiles(), nil
 	case subagentDone:
 		return s.storeSubagent(ctx)
 	default:
@@ -99,12 +101,20 @@ func (s session) start(ctx context.Context) (string, error) {
 // remind shows what bears on the prompt.
 func (s session) remind(ctx context.Context) (string, error) {
 	s.record.Prompts++
+	s.record.Files = nil
 	s.record.Turn = first(s.given.turn, fmt.Sprintf("prompt-%d", s.record.Prompts))
 	s.record.Prompt = cut(s.given.prompt, longestSide)
 	if s.given.prompt == "" || !s.given.takesReply() {
 		return "nothing to do", nil
 	}
 	return s.show(ctx, s.recalling(lastRunes(s.given.prompt, longestQuery)))
+}
+
+// noteFiles notes what a tool has changed, for the turn that it belongs to.
+func (s session) noteFiles() string {
+	known := distinct(append(s.record.Files, s.given.files...))
+	s.record.Files = known[:min(len(known), mostFiles)]
+	return fmt.Sprintf("files=%d", len(s.given.files))
 }
 
 // recalling asks for what bears on a query, without what the model has in its context already.
@@ -193,9 +203,11 @@ func (s session) newTurns() []turn {
 		id := first(s.given.turn, s.record.Turn, hashOf(user, s.given.answer))
 		turns = []turn{{id: id, user: user}}
 	}
-	if last := &turns[len(turns)-1]; s.given.answer != "" {
+	last := &turns[len(turns)-1]
+	if s.given.answer != "" {
 		last.agent = withEnd(last.agent, s.given.answer)
 	}
+	last.files = append(last.files, s.record.Files...)
 	from := slices.IndexFunc(turns, func(each turn) bool { return each.id == s.record.StoredTurn })
 	if from < 0 && s.given.kind != compacting {
 		from = len(turns) - max(1, int(s.record.Prompts))
@@ -217,6 +229,7 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		SessionId: s.given.session,
 		User:      sideOf(each.user, each.id+":user", each.userTime),
 		Assistant: sideOf(each.agent, each.id+":agent", each.agentTime),
+		Files:     belowRoot(s.given.root, each.files),
 		Embedding: hummockv1.EmbeddingMode_EMBEDDING_MODE_DEFERRED,
 	}
 	_, err := s.memory.LearnTurn(ctx, request)

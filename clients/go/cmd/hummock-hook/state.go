@@ -48,6 +48,8 @@ type record struct {
 	Prompt  string `json:"prompt,omitempty"`
 	// Transcript is the transcript's path, as the agent told it last.
 	Transcript string `json:"transcript,omitempty"`
+	// Files are those that were changed since the newest prompt, as tools name them.
+	Files []string `json:"files,omitempty"`
 }
 
 // forgetContext notes that the model's context was emptied.

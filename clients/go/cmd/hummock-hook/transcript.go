@@ -27,10 +27,14 @@ const (
 type turn struct {
 	id, user, agent     string
 	userTime, agentTime string
+	// files are those that the agent's tools were to change, as they name them.
+	files []string
 }
 
-// digest tells two texts of one turn apart.
-func (t turn) digest() string { return hashOf(t.user, t.agent) }
+// digest tells two states of one turn apart.
+func (t turn) digest() string {
+	return hashOf(append([]string{t.user, t.agent}, distinct(t.files)...)...)
+}
 
 // hashOf is a name of 32 hexadecimal digits for these texts.
 func hashOf(texts ...string) string {
@@ -51,6 +55,9 @@ func readTurns(path string, ofSubagent bool) []turn {
 	var turns []turn
 	for line := range bytes.Lines(text) {
 		said := readLine(line, ofSubagent)
+		if len(turns) > 0 {
+			turns[len(turns)-1].files = append(turns[len(turns)-1].files, said.files...)
+		}
 		switch {
 		case said.text == "":
 		case said.isUser:
@@ -93,6 +100,8 @@ var types = [][]byte{[]byte(`"user"`), []byte(`"assistant"`), []byte(`"user.mess
 type message struct {
 	id, text, time string
 	isUser         bool
+	// files are those that its tool calls change.
+	files []string
 }
 
 // readLine is what a line of a transcript says, in prose: empty for tools, their results, thoughts, and whatever the
@@ -120,7 +129,7 @@ func readLine(line []byte, ofSubagent bool) message {
 	case "user":
 		return message{id: entry.ID, text: ownWords(textOf(entry.Message.Content)), time: at, isUser: true}
 	case "assistant":
-		return message{id: entry.ID, text: textOf(entry.Message.Content), time: at}
+		return message{id: entry.ID, text: textOf(entry.Message.Content), time: at, files: changedIn(entry.Message.Content)}
 	case "user.message", "assistant.message":
 		id, text := readCopilotLine(line)
 		return message{id: id, text: text, time: at, isUser: entry.Type == "user.message"}
@@ -176,6 +185,25 @@ func textOf(content json.RawMessage) string {
 		}
 	}
 	return text
+}
+
+// changedIn are the files that an answer's tool calls change.
+func changedIn(content json.RawMessage) []string {
+	var blocks []struct {
+		Type  string          `json:"type"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil
+	}
+	var found []string
+	for _, block := range blocks {
+		if block.Type == "tool_use" {
+			found = append(found, changedBy(block.Name, block.Input)...)
+		}
+	}
+	return found
 }
 
 // noise is how a user's message begins that the user did not write: output of commands, and notices.

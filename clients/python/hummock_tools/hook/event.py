@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from hummock_tools.changed_files import changed_by
 from hummock_tools.hook.transcript import loaded
 from hummock_tools.private_text import without_private
 from hummock_tools.project_name import project_of
@@ -12,18 +13,28 @@ from hummock_tools.project_name import project_of
 LARGEST_EVENT = 16 << 20
 """Bytes; a prompt with pasted files is below it."""
 
-STARTED, PROMPTED, ANSWERED, COMPACTING, SUBAGENT = "start", "prompt", "answer", "compact", "subagent"
+STARTED, PROMPTED, ANSWERED, COMPACTING, SUBAGENT, CHANGED = (
+    "start",
+    "prompt",
+    "answer",
+    "compact",
+    "subagent",
+    "change",
+)
 KINDS = {
     "SessionStart": STARTED,
     "UserPromptSubmit": PROMPTED,
     "Stop": ANSWERED,
     "PreCompact": COMPACTING,
     "SubagentStop": SUBAGENT,
+    "PostToolUse": CHANGED,
     "BeforeAgent": PROMPTED,
     "AfterAgent": ANSWERED,
+    "AfterTool": CHANGED,
     "sessionStart": STARTED,
     "beforeSubmitPrompt": PROMPTED,
     "afterAgentResponse": ANSWERED,
+    "afterFileEdit": CHANGED,
 }
 """Kinds by the names of Claude Code and Codex, of Gemini CLI, and of Cursor."""
 COPILOT_KINDS = {
@@ -54,6 +65,7 @@ class Event:
         answer: What the agent said last, likewise.
         source: Why a session started: startup, resume, clear or compact.
         transcript: Path of the transcript, a subagent's own for its events.
+        files: Files that a tool has changed, as the agent names them.
         subagent: Its id.
         subagent_type: Its name, for example "Explore".
     """
@@ -91,6 +103,8 @@ class Event:
         self.source = text("source")
         transcripts = ("agent_transcript_path",) if self.kind == SUBAGENT else ("transcript_path", "transcriptPath")
         self.transcript = text(*transcripts)
+        edited = text("file_path")
+        self.files = [edited] if edited else changed_by(text("tool_name"), said.get("tool_input"))
         self.subagent = text("agent_id")
         self.subagent_type = text("agent_type")
 
@@ -111,8 +125,12 @@ class Event:
             said = {"hookSpecificOutput": {"hookEventName": self.name, "additionalContext": text}}
         return json.dumps(said).encode() + b"\n"
 
+    @property
+    def root(self) -> str:
+        """The agent's root, else its folder; empty where it tells none."""
+        return os.environ.get("CLAUDE_PROJECT_DIR", "") or self.folder
+
     def project(self) -> str:
         """HUMMOCK_PROJECT, else that of the agent's root, else of the folder, which changes as the agent moves on."""
         named = os.environ.get("HUMMOCK_PROJECT", "")
-        root = os.environ.get("CLAUDE_PROJECT_DIR", "") or self.folder
-        return named or (project_of(root) if os.path.isabs(root) else "")
+        return named or (project_of(self.root) if os.path.isabs(self.root) else "")

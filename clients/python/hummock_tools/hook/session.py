@@ -7,8 +7,9 @@ import os
 import time
 from contextlib import suppress
 
+from hummock_tools.changed_files import MOST_FILES, below_root
 from hummock_tools.hook.calls import CallFailed, Service
-from hummock_tools.hook.event import COMPACTING, PROMPTED, STARTED, SUBAGENT, Event
+from hummock_tools.hook.event import CHANGED, COMPACTING, PROMPTED, STARTED, SUBAGENT, Event
 from hummock_tools.hook.state import Record
 from hummock_tools.hook.transcript import LONGEST_SIDE, Turn, cut, hash_of, past_time, read_turns, with_end
 
@@ -47,6 +48,8 @@ class Session:
             return self._start()
         if self._given.kind == PROMPTED:
             return self._remind()
+        if self._given.kind == CHANGED:
+            return self._note_files()
         if self._given.kind == SUBAGENT:
             return self._store_subagent()
         return self._store_turns()
@@ -79,11 +82,18 @@ class Session:
         """Shows what bears on the prompt."""
         record, given = self._record, self._given
         record.prompts += 1
+        record.files = []
         record.turn = given.turn or f"prompt-{record.prompts}"
         record.prompt = cut(given.prompt, LONGEST_SIDE)
         if not given.prompt or not given.takes_reply:
             return "nothing to do"
         return self._show(self._recalling(given.prompt[-_LONGEST_QUERY:]))
+
+    def _note_files(self) -> str:
+        """Notes what a tool has changed, for the turn that it belongs to."""
+        known = dict.fromkeys([*self._record.files, *self._given.files])
+        self._record.files = list(known)[:MOST_FILES]
+        return f"files={len(self._given.files)}"
 
     def _recalling(self, query: str) -> dict[str, Any]:
         """Asks for what bears on a query, without what the model has in its context already."""
@@ -143,6 +153,7 @@ class Session:
             turns = [Turn(given.turn or record.turn or hash_of(user, given.answer), user)]
         if given.answer:
             turns[-1].agent = with_end(turns[-1].agent, given.answer)
+        turns[-1].files += record.files
         known = [at for at, each in enumerate(turns) if each.id == record.stored_turn]
         start = known[0] if known else 0 if given.kind == COMPACTING else len(turns) - max(1, record.prompts)
         return [
@@ -160,6 +171,7 @@ class Session:
             "sessionId": self._given.session,
             "user": _side(turn.user, f"{turn.id}:user", turn.user_time),
             "assistant": _side(turn.agent, f"{turn.id}:agent", turn.agent_time),
+            "files": below_root(self._given.root, turn.files),
             "embedding": "EMBEDDING_MODE_DEFERRED",
         }
         try:

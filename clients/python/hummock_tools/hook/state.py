@@ -21,6 +21,7 @@ _FIELDS = {
     "turn": str,
     "prompt": str,
     "transcript": str,
+    "files": list,
 }
 
 
@@ -36,6 +37,7 @@ class Record:
         turn: The newest prompt's id.
         prompt: Its text, for agents whose transcript cannot be read.
         transcript: Path of the transcript, as the agent told it last.
+        files: Files that were changed since the newest prompt, as its tools name them.
     """
 
     def __init__(self) -> None:
@@ -47,6 +49,7 @@ class Record:
         self.turn = ""
         self.prompt = ""
         self.transcript = ""
+        self.files: list[str] = []
 
     def forget_context(self) -> None:
         """Note that the model's context was emptied."""
@@ -81,7 +84,7 @@ class Home:
             not isinstance(known.get(name, kind()), kind) for name, kind in _FIELDS.items()
         ):
             return record
-        if not all(isinstance(each, str) for each in known.get("shown", [])):
+        if not all(isinstance(each, str) for each in (*known.get("shown", []), *known.get("files", []))):
             return record
         for name in _FIELDS:
             setattr(record, name, known.get(name, getattr(record, name)))

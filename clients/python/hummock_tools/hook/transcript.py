@@ -8,6 +8,7 @@ import os
 import re
 import stat
 
+from hummock_tools.changed_files import changed_by
 from hummock_tools.private_text import without_private
 
 TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
@@ -28,9 +29,12 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)
 
 
 class Turn:
-    """What the user said and what the agent said to it, and when, as the transcript has it; empty if it has no time."""
+    """What the user said and what the agent said to it, and when, as the transcript has it; empty if it has no time.
 
-    __slots__ = ("agent", "agent_time", "id", "user", "user_time")
+    `files` are those that the agent's tools were to change, as they name them.
+    """
+
+    __slots__ = ("agent", "agent_time", "files", "id", "user", "user_time")
 
     def __init__(self, id: str, user: str, user_time: str = "") -> None:
         self.id = id
@@ -38,10 +42,11 @@ class Turn:
         self.user_time = user_time
         self.agent = ""
         self.agent_time = ""
+        self.files: list[str] = []
 
     def digest(self) -> str:
-        """Tells two texts of one turn apart."""
-        return hash_of(self.user, self.agent)
+        """Tells two states of one turn apart."""
+        return hash_of(self.user, self.agent, *dict.fromkeys(self.files))
 
 
 def hash_of(*texts: str) -> str:
@@ -68,6 +73,8 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
             continue
         if entry.get("type") in ("user", "assistant"):
             id, said = _claude_code_message(entry, of_subagent)
+            if turns and entry["type"] == "assistant" and (of_subagent or not entry.get("isSidechain")):
+                turns[-1].files += _changed_in(entry)
         else:
             id, said = _copilot_message(entry)
         if said and entry["type"] in ("user", "user.message"):
@@ -143,6 +150,15 @@ def _claude_code_message(entry: dict[str, Any], of_subagent: bool) -> tuple[str,
         return "", ""
     said = _text_of(message.get("content"))
     return id, _own_words(said) if entry["type"] == "user" else said
+
+
+def _changed_in(entry: dict[str, Any]) -> list[str]:
+    """Files that an answer's tool calls change."""
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    calls = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    named = [(call.get("name"), call.get("input")) for call in calls if call.get("type") == "tool_use"]
+    return [path for tool, given in named if isinstance(tool, str) for path in changed_by(tool, given)]
 
 
 def _copilot_message(entry: dict[str, Any]) -> tuple[str, str]:

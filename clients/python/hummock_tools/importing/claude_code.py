@@ -7,13 +7,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from hummock_tools.changed_files import changed_by
 from hummock_tools.importing.fields import Fields
 from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
 from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import Said, json_lines, object_in, parts_of_each, text_in, time_of, turns
+from hummock_tools.importing.transcripts import (
+    Changed,
+    Said,
+    json_lines,
+    object_in,
+    parts_of_each,
+    text_in,
+    time_of,
+    turns,
+)
 
 NAME = "claude-code"
 
@@ -78,7 +88,7 @@ class _Transcript:
             self._said(), lambda: Conversation(source=NAME, id=self._session or self._path.stem, folder=self._folder)
         )
 
-    def _said(self) -> Iterator[Said | LeftOut | Wrong]:
+    def _said(self) -> Iterator[Said | Changed | LeftOut | Wrong]:
         for line in json_lines(self._path):
             if isinstance(line, Wrong):
                 yield line
@@ -96,7 +106,7 @@ class _Transcript:
             else:
                 yield Wrong(where=where, reason="no line of Claude Code: it has no type")
 
-    def _message(self, where: str, fields: Fields, *, is_user: bool) -> Iterator[Said | LeftOut | Wrong]:
+    def _message(self, where: str, fields: Fields, *, is_user: bool) -> Iterator[Said | Changed | LeftOut | Wrong]:
         message = object_in(fields, "message")
         if not message:
             yield Wrong(where=where, reason="has no message")
@@ -111,6 +121,8 @@ class _Transcript:
         yield from (
             LeftOut(reason=_BLOCKS.get(str(kind), "blocks of unknown kinds")) for kind in kinds if kind != "text"
         )
+        if not is_user and (files := _changed_by(blocks)):
+            yield Changed(files=files)
         clean = own_words if is_user else answer_words
         texts = list(filter(None, map(clean, text_of(content))))
         if not texts:
@@ -131,6 +143,12 @@ class _Transcript:
             yield Said(text=text, time=time_of(fields, "timestamp"), turn=turn, is_aside=True)
         else:
             yield LeftOut(reason="what hooks and the tool injected")
+
+
+def _changed_by(blocks: Sequence[object]) -> list[str]:
+    """Files that the tool calls among an answer's blocks change."""
+    calls = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
+    return [path for call in calls for path in changed_by(str(call.get("name")), call.get("input"))]
 
 
 def _is_queued(fields: Fields) -> bool:

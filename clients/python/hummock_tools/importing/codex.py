@@ -11,10 +11,20 @@ from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from hummock_tools.changed_files import changed_by
 from hummock_tools.importing.fields import Fields
 from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
 from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import Said, json_lines, object_in, parts_of_each, text_in, time_of, turns
+from hummock_tools.importing.transcripts import (
+    Changed,
+    Said,
+    json_lines,
+    object_in,
+    parts_of_each,
+    text_in,
+    time_of,
+    turns,
+)
 
 NAME = "codex"
 
@@ -72,7 +82,7 @@ class _Rollout:
     def _id(self) -> str:
         return self._session or self._path.stem
 
-    def _said(self) -> Iterator[Said | LeftOut | Wrong]:
+    def _said(self) -> Iterator[Said | Changed | LeftOut | Wrong]:
         for line in json_lines(self._path):
             if isinstance(line, Wrong):
                 yield line
@@ -106,8 +116,10 @@ class _Rollout:
         self._start = time_of(meta, "timestamp")
         self._is_subagent = bool(object_in(meta, "source").get("subagent"))
 
-    def _item(self, fields: Fields, item: Fields) -> Iterator[Said | LeftOut]:
+    def _item(self, fields: Fields, item: Fields) -> Iterator[Said | Changed | LeftOut]:
         kind = text_in(item, "type")
+        if kind == "custom_tool_call" and (files := changed_by(text_in(item, "name"), item.get("input"))):
+            yield Changed(files=files)
         if kind != "message":
             yield LeftOut(reason=_ITEMS.get(kind, "lines of unknown kinds"))
             return

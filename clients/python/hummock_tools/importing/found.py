@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_client.v1 import memory_pb2 as pb
+from hummock_tools.changed_files import below_root
 
 LONGEST_SIDE_BYTES = 32 << 10
 """Limit for what one side of a turn says, as of `hummock-hook`: a longer text is mostly pasted."""
@@ -77,7 +78,8 @@ class Wrong:
 class Turn:
     """What a user said, and all that the model said to it; "" while it has not answered.
 
-    `id` is the tool's own, unique in all of its sessions.
+    `id` is the tool's own, unique in all of its sessions. `files` are those that its tools
+    were to change, as they name them.
     """
 
     id: str
@@ -85,6 +87,7 @@ class Turn:
     user_time: Timestamp | None
     agent: str = ""
     agent_time: Timestamp | None = None
+    files: tuple[str, ...] = ()
 
 
 Part = Found | LeftOut | Wrong
@@ -96,6 +99,7 @@ def sides(turn: Turn, conversation: Conversation) -> Iterator[Found]:
         ("user", turn.user, turn.user_time, pb.ORIGIN_USER_INPUT),
         ("agent", turn.agent, turn.agent_time, pb.ORIGIN_AI_OUTPUT),
     )
+    files = below_root(conversation.folder, turn.files)
     for side, text, time, origin in said:
         if not text:
             continue
@@ -109,7 +113,8 @@ def sides(turn: Turn, conversation: Conversation) -> Iterator[Found]:
             speaker="user" if side == "user" else "assistant",
             event_time=time,
             create_time=time,
-            source_hash=hash_of(shown.encode()),
+            source_hash=hash_of("\0".join((shown, *files)).encode()),
+            files=files,
             metadata={SOURCE: conversation.source},
         )
         title = conversation.title or title_of(turn.user)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -31,6 +31,13 @@ class Said:
     time: Timestamp | None
     turn: str = ""
     is_aside: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """Files that a tool call of the model was to change, as it names them."""
+
+    files: list[str]
 
 
 def transcripts(root: Path, wanted: Callable[[str], bool]) -> Iterator[Path | LeftOut | Wrong]:
@@ -90,7 +97,7 @@ def _json_lines(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Field
         yield (where, value) if isinstance(value, dict) else Wrong(where=where, reason="no JSON object")
 
 
-def turns(said: Iterable[Said | LeftOut | Wrong], conversation: Callable[[], Conversation]) -> Iterator[Part]:
+def turns(said: Iterable[Said | Changed | LeftOut | Wrong], conversation: Callable[[], Conversation]) -> Iterator[Part]:
     """The memories of a conversation, turn by turn; `conversation` is asked once its first turn has been read.
 
     What is private is left out. A question of that alone ends the turn before it, and has no answer.
@@ -98,6 +105,9 @@ def turns(said: Iterable[Said | LeftOut | Wrong], conversation: Callable[[], Con
     turn: Turn | None = None
     asides: list[Turn] = []
     for one in said:
+        if isinstance(one, Changed):
+            turn = turn and replace(turn, files=(*turn.files, *one.files))
+            continue
         if not isinstance(one, Said):
             yield one
             continue
@@ -132,7 +142,7 @@ def _answered(turn: Turn, text: str, time: Timestamp | None) -> Turn:
         return turn
     agent = f"{turn.agent}\n\n{text}" if turn.agent else text
     first = turn.agent_time if turn.agent else time
-    return Turn(id=turn.id, user=turn.user, user_time=turn.user_time, agent=agent, agent_time=first)
+    return replace(turn, agent=agent, agent_time=first)
 
 
 def time_of(fields: Fields, name: str) -> Timestamp | None:
