@@ -401,6 +401,41 @@ def test_a_thousand_prompts_pass_while_the_service_is_killed_and_started_again(
         print(f"p99 {took_ms[_PROMPTS * 99 // 100]:.0f} ms, longest {took_ms[-1]:.0f} ms from start to end")
 
 
+_MCP_CALL = """
+import asyncio, sys
+from mcp import Client, StdioServerParameters, stdio_client
+
+
+async def main():
+    server = StdioServerParameters(command=sys.executable, args=["-m", "hummock", "mcp", "--no-serve", *sys.argv[2:]])
+    async with Client(stdio_client(server)) as client:
+        print((await client.call_tool("search", {"query": sys.argv[1]})).content[0].text)
+
+
+asyncio.run(main())
+"""
+_MCP_CALLS = 10
+
+
+def test_a_new_process_that_asks_over_mcp_is_measured_beside(
+    service: Process, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A hook that is a script with the SDK's client, which starts a server over stdio: it needs no program of ours."""
+    with connected(service.target) as stubs:
+        stubs.context.Learn(context.LearnRequest(project="shop", memories=[memory_pb2.Memory(content=_ANSWER)]))
+    took_ms = []
+    for _ in range(_MCP_CALLS):
+        began_s = time.monotonic()
+        words = [sys.executable, "-c", _MCP_CALL, _QUESTION, "--project", "shop", "--target", service.target]
+        run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=_LIMIT_S)
+        took_ms.append(1000 * (time.monotonic() - began_s))
+        assert "每月五日还款" in run.stdout, run.stderr
+    took_ms.sort()
+    with capsys.disabled():
+        print(f"\n  {_MCP_CALLS} searches over MCP, a process each: p50 {took_ms[_MCP_CALLS // 2]:.0f} ms, ", end="")
+        print(f"longest {took_ms[-1]:.0f} ms from start to end")
+
+
 @pytest.mark.parametrize(
     "sent",
     [
