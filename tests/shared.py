@@ -15,7 +15,8 @@ from hummock.models.files import write_record
 
 _ROOT = Path(__file__).parents[1]
 _SHARED = Path(os.environ.get("HUMMOCK_SHARED") or _ROOT.parent / "shared")
-_FETCHED = Path(os.environ.get("HUMMOCK_MODELS") or _ROOT / ".demo" / "models")
+FETCHED = Path(os.environ.get("HUMMOCK_MODELS") or _ROOT / ".demo" / "models")
+"""Where `make model` puts real models."""
 
 MINILM = "all-MiniLM-L6-v2"
 BGE_ZH = "bge-small-zh-v1.5"
@@ -61,5 +62,5 @@ def places() -> list[str]:
 
 
 def _find(model: str, file: str) -> Path | None:
-    folders = (_SHARED / _FOLDERS[model], _FETCHED / model)
+    folders = (_SHARED / _FOLDERS[model], FETCHED / model)
     return next((folder / file for folder in folders if (folder / file).is_file()), None)

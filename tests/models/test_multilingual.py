@@ -159,10 +159,11 @@ def test_the_registry_says_how_multilingual_models_are_asked() -> None:
     said = {
         name: (model.pooling, model.query_prefix, model.document_prefix, model.dim, model.max_tokens)
         for name, model in REGISTRY.items()
-        if name in ("bge-m3", "multilingual-e5-small", "gte-multilingual-base")
+        if name in ("bge-m3", "multilingual-e5-small", "granite-embedding-97m-multilingual-r2", "gte-multilingual-base")
     }
     assert said == {
         "bge-m3": (Pooling.GRAPH, "", "", 1024, 512),
         "multilingual-e5-small": (Pooling.MEAN, "query: ", "passage: ", 384, 512),
+        "granite-embedding-97m-multilingual-r2": (Pooling.CLS, "", "", 384, 512),
         "gte-multilingual-base": (Pooling.CLS, "", "", 768, 512),
     }

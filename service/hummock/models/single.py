@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
 from hummock.models.basis import TokenBasis
+from hummock.models.centre import load_centre
 from hummock.models.description import ModelDescription
 from hummock.models.encoder import Encoder, piece_spans
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
@@ -38,6 +40,7 @@ class SingleModel:
             say(graph.lack)
         self._encoder = Encoder(model, directory, graph.path)
         self._basis = basis
+        self._centre = load_centre(model.centre, model.dim)
         self._space = embedding_space(model, basis)
         self._prefix_tokens = len(self._encoder.places(model.document_prefix)[0])
         encoded = self._encoder.encode("warm-up")
@@ -55,13 +58,11 @@ class SingleModel:
 
         The gloss is not read: nothing tells which stored texts are in its language.
         """
-        prefix = self._model.query_prefix
-        return self._embed(prefix + text, len(prefix), with_tokens)
+        return self._embed(self._model.query_prefix, text, with_tokens, is_query=True)
 
     def embed_document(self, text: str, *, with_tokens: bool = True, most_tokens: int | None = None) -> Embedding:
         """Embed a text with the model's prefix for what is stored, cut to the window or to fewer tokens."""
-        prefix = self._model.document_prefix
-        return self._embed(prefix + text, len(prefix), with_tokens, most_tokens)
+        return self._embed(self._model.document_prefix, text, with_tokens, most_tokens)
 
     def embed_chunk(self, text: str, first: Embedding | None, *, gives_way: bool = False) -> Embedding:
         """Embed a chunk of a text like any other: what its first chunk gave says nothing about it."""
@@ -85,11 +86,20 @@ class SingleModel:
             return header, len(offsets)
         return header[: offsets[most_tokens - 1][1]], most_tokens
 
-    def _embed(self, text: str, prefix_characters: int, with_tokens: bool, most_tokens: int | None = None) -> Embedding:
-        encoded = self._encoder.encode(text, prefix_characters, most_tokens)
-        length = float(np.linalg.norm(encoded.pooled))
-        if not np.isfinite(length) or length == 0.0 or not np.isfinite(encoded.hidden).all():
+    def _embed(
+        self, prefix: str, text: str, with_tokens: bool, most_tokens: int | None = None, *, is_query: bool = False
+    ) -> Embedding:
+        encoded = self._encoder.encode(prefix + text, len(prefix), most_tokens)
+        if not np.isfinite(encoded.hidden).all():
             raise EmbeddingNotFinite(self._model.name, text)
-        vector = (encoded.pooled / np.float32(length)).astype(np.float32)
+        vector = self._unit(encoded.pooled, text)
+        if self._centre:
+            vector = self._unit(self._centre.taken_from(vector, text, is_query=is_query), text)
         tokens = self._basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
         return Embedding(vector=vector, tokens=tokens)
+
+    def _unit(self, vector: NDArray[np.float32], text: str) -> NDArray[np.float32]:
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(length) or length == 0.0:
+            raise EmbeddingNotFinite(self._model.name, text)
+        return (vector / np.float32(length)).astype(np.float32)

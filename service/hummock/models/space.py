@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.models.basis import TOKEN_DIM, TOKEN_MARK, TokenBasis, bases_of
+from hummock.models.centre import load_centre
 from hummock.models.description import GRAPH_FILE, EmbeddingModel, ModelDescription, PairDescription, TrioDescription
 from hummock.text.template import TEMPLATE_VERSION
 
@@ -44,8 +45,12 @@ def ingredients(model: ModelDescription, basis: TokenBasis) -> dict[str, str | i
         "dim": model.dim,
         "basis": basis.version,
     }
-    # Spaces of before models had one keep their ids.
-    return found | {"document_prefix": model.document_prefix} if model.document_prefix else found
+    # Spaces of before models had these keep their ids.
+    if model.document_prefix:
+        found["document_prefix"] = model.document_prefix
+    if centre := load_centre(model.centre, model.dim):
+        found["centre"] = centre.version
+    return found
 
 
 def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpace:
