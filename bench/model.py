@@ -31,9 +31,10 @@ from hummock import models
 from hummock.models import EmbeddingModel, ModelDescription, PairDescription, TrioDescription, served
 from hummock.models.description import Pooling
 from hummock.models.encoder import open_session, tokenizer_of
-from hummock.models.pair import BEGINNING_TOKENS, MOSTLY, han_share, weights, whole_readers
+from hummock.models.pair import BEGINNING_TOKENS, weights, whole_readers
 from hummock.rpc.memory_messages import learn_command
 from hummock.text import template
+from hummock.text.languages import MOSTLY, han_share
 from hummock.text.normalise import known_share, words_by_script
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2

@@ -16,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.models.errors import ModelGraphUnsupported
-from hummock.text.languages import is_of_another
-from hummock.text.normalise import is_han, known_share, words_by_script
-
-_HAN = frozenset({"han"})
-_MOSTLY = 0.5
+from hummock.text.languages import MOSTLY, han_share, is_of_another
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,7 +39,7 @@ class Centre:
 
 def is_chinese(text: str) -> bool:
     """Whether at least half of a text's words are Chinese; Japanese is not."""
-    return is_han(text) and not is_of_another(text) and known_share(words_by_script(text), _HAN) >= _MOSTLY
+    return han_share(text) >= MOSTLY and not is_of_another(text)
 
 
 def load_centre(name: str, dim: int) -> Centre | None:

@@ -24,13 +24,9 @@ from hummock.core.threads import Cores
 from hummock.models.description import PairDescription
 from hummock.models.single import SingleModel
 from hummock.models.space import joined_space
-from hummock.text.normalise import is_han, known_share, words_by_script
+from hummock.text.languages import MOSTLY, han_share
 
 _ROOT = np.float32(np.sqrt(2))
-_HAN = frozenset({"han"})
-
-MOSTLY = 0.5
-"""Share of Chinese in a text from which its token vectors are the first model's."""
 
 ALMOST_ALL = 0.8
 """Share of Chinese from which a text is cut for the first model's window, and the second does not know its language."""
@@ -136,11 +132,6 @@ def whole_readers(chunk: str) -> tuple[bool, bool]:
     """Whether the first and the second model know a stored chunk's language and read all of it; one of them does."""
     share = han_share(chunk)
     return share >= A_LITTLE, share < ALMOST_ALL
-
-
-def han_share(text: str) -> float:
-    """Share of Chinese in a text, in [0, 1]; 0 in one of other scripts or none, as calibration takes it for Latin."""
-    return known_share(words_by_script(text), _HAN) if is_han(text) else 0.0
 
 
 def _nothing(space: EmbeddingSpace) -> Embedding:
