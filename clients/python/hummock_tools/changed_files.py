@@ -29,6 +29,13 @@ def changed_by(tool: str, given: object) -> list[str]:
     return [path for name in _NAMED if isinstance(path := given.get(name), str) and path]
 
 
+def changed_in(content: object) -> list[str]:
+    """Paths of the files that the tool calls in the content of a message change, in the blocks of Claude's messages."""
+    blocks = content if isinstance(content, list) else []
+    calls = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
+    return [path for call in calls for path in changed_by(str(call.get("name")), call.get("input"))]
+
+
 def below_root(folder: str, paths: Iterable[str]) -> list[str]:
     """The paths below the root of the repository around the folder, or else below it; each once, at most 256.
 

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 
-from hummock_tools.changed_files import changed_by
+from hummock_tools.changed_files import changed_in
 from hummock_tools.private_text import without_private
 
 TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
@@ -74,7 +74,8 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
         if entry.get("type") in ("user", "assistant"):
             id, said = _claude_code_message(entry, of_subagent)
             if turns and entry["type"] == "assistant" and (of_subagent or not entry.get("isSidechain")):
-                turns[-1].files += _changed_in(entry)
+                message = entry.get("message")
+                turns[-1].files += changed_in(message.get("content")) if isinstance(message, dict) else []
         else:
             id, said = _copilot_message(entry)
         if said and entry["type"] in ("user", "user.message"):
@@ -150,15 +151,6 @@ def _claude_code_message(entry: dict[str, Any], of_subagent: bool) -> tuple[str,
         return "", ""
     said = _text_of(message.get("content"))
     return id, _own_words(said) if entry["type"] == "user" else said
-
-
-def _changed_in(entry: dict[str, Any]) -> list[str]:
-    """Files that an answer's tool calls change."""
-    message = entry.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    calls = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    named = [(call.get("name"), call.get("input")) for call in calls if call.get("type") == "tool_use"]
-    return [path for tool, given in named if isinstance(tool, str) for path in changed_by(tool, given)]
 
 
 def _copilot_message(entry: dict[str, Any]) -> tuple[str, str]:

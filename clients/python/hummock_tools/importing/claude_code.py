@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from hummock_tools.changed_files import changed_by
+from hummock_tools.changed_files import changed_in
 from hummock_tools.importing.fields import Fields
 from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
 from hummock_tools.importing.own_words import answer_words, own_words, text_of
@@ -121,7 +121,7 @@ class _Transcript:
         yield from (
             LeftOut(reason=_BLOCKS.get(str(kind), "blocks of unknown kinds")) for kind in kinds if kind != "text"
         )
-        if not is_user and (files := _changed_by(blocks)):
+        if not is_user and (files := changed_in(blocks)):
             yield Changed(files=files)
         clean = own_words if is_user else answer_words
         texts = list(filter(None, map(clean, text_of(content))))
@@ -143,12 +143,6 @@ class _Transcript:
             yield Said(text=text, time=time_of(fields, "timestamp"), turn=turn, is_aside=True)
         else:
             yield LeftOut(reason="what hooks and the tool injected")
-
-
-def _changed_by(blocks: Sequence[object]) -> list[str]:
-    """Files that the tool calls among an answer's blocks change."""
-    calls = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
-    return [path for call in calls for path in changed_by(str(call.get("name")), call.get("input"))]
 
 
 def _is_queued(fields: Fields) -> bool:

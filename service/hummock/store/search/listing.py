@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core import facets
-from hummock.core.memory import Filter, MemoryKind
+from hummock.core.memory import Filter, MemoryKind, Origin
 from hummock.core.project import Stars
-from hummock.core.review import Told, may_replace
 from hummock.ports.store import Alike, Change, ChangePage, Outdated
 from hummock.store.search.filters import holding, passing
 from hummock.store.search.nearest import nearest
@@ -110,12 +109,29 @@ def _change(
     view: ProjectView, states: NDArray[np.bool_], told: NDArray[np.float64], ordinal: int, alike: Alike
 ) -> Change:
     """A note with the older ones like it, of notes that state something, (memories,), and their times."""
-    columns, own = view.columns, slice(ordinal, ordinal + 1)
-    all_told = Told(told, columns.origin, columns.speaker, columns.writer)
-    newer = Told(*[column[own] for column in all_told])
-    may_be = states & may_replace(newer, all_told, alike.least_age_s)
+    columns = view.columns
+    may_be = states & _may_be_replaced(view, told, ordinal, alike.least_age_s)
     vector = view.vectors.values[columns.chunk_start[ordinal]].view(np.float16).astype(np.float32)
     older = nearest(view, may_be.view(np.uint8), vector, alike.least_cosine, alike.count)
     cosines = score_rows(view.vectors.values, vector, columns.chunk_start[older])
     by_doc = dict(zip(columns.doc[older].tolist(), cosines.tolist(), strict=True))
     return Change(doc=int(columns.doc[ordinal]), older=by_doc)
+
+
+def _may_be_replaced(
+    view: ProjectView, told: NDArray[np.float64], ordinal: int, least_age_s: float
+) -> NDArray[np.bool_]:
+    """Which memories, (memories,), the one at `ordinal` may replace; for hits `replaced` of the kernels has the rule.
+
+    They were told so much earlier, both by the user or both by the model, and by the same speaker if both have one.
+    What a writer says that nobody vouches for replaces only what that writer has said.
+    """
+    columns = view.columns
+    is_model = columns.origin == Origin.AI_OUTPUT
+    speaker, writer = columns.speaker[ordinal], columns.writer[ordinal]
+    may_be: NDArray[np.bool_] = (told <= told[ordinal] - least_age_s) & (is_model == is_model[ordinal])
+    if speaker:
+        may_be &= (columns.speaker == speaker) | (columns.speaker == 0)
+    if writer:
+        may_be &= columns.writer == writer
+    return may_be
