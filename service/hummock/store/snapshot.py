@@ -29,7 +29,7 @@ from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of
 from hummock.store.tables.reads import TableProject
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import DamageMet, StoredProject, all_present
+from hummock.store.views.stored import NO_PROJECT, DamageMet, StoredProject, all_present
 from hummock.store.views.view import ProjectView
 
 Found = TypeVar("Found")
@@ -200,7 +200,9 @@ class Snapshot:
         return self.stored.record().entries_seq, self.learning().state().keywords_event
 
     def project(self) -> Project | None:
-        """The project's record."""
+        """The project's record; None if it does not exist."""
+        if self._view.number == NO_PROJECT:
+            return None
         return record_codec.project_of(self.stored.record(), self._engine.space.id)
 
     def require(self, min_seq: int) -> None:

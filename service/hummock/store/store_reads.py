@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypeVar
 
 import numpy as np
 
-from hummock.core.candidates import Gathered, GroupQuery, SessionWindow
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
-from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
-from hummock.core.project import NO_NAMES, GivenNames, GraphReport, Project, Stars
+from hummock.core.memory import EventPage, Filter, Memory
+from hummock.core.project import GraphReport, Project, Stars
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.threads import Cores, usable_cores
 from hummock.core.transfer import ExportPage
-from hummock.ports import store as ports
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Alike, ChangePage, Exchange, Generation, LookedUp, Neighbours, Outdated, Page
+from hummock.ports.store import Generation, LookedUp, Outdated, Page
 from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.filters import passing
 from hummock.store.search.listing import stars_behind, stars_of
-from hummock.store.search.search import nothing_found
 from hummock.store.snapshot import Snapshot
 from hummock.store.tables import keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine
@@ -36,13 +32,12 @@ from hummock.store.tables.reads import TableProject
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import DamageMet, ProjectGone
+from hummock.store.views.stored import NO_PROJECT, DamageMet, ProjectGone
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ViewCache
 
 _ALL = Filter()
 _NO_PAGE = Page(memories=(), next_after=None)
-_NO_NUMBER = 0  # Numbers of projects begin at 1: nothing is stored under this one.
 
 Read = TypeVar("Read")
 
@@ -208,11 +203,13 @@ class StoreReads:
             found = np.flatnonzero(passing(view, where, stored))
             return tuple(view.columns.ids[ordinal] for ordinal in found[:limit].tolist()), len(found)
 
-        return self._of_view(project, read) or ((), 0)
+        return self.read(project, lambda snapshot: snapshot.of(read))
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
         """A part of the star map; see `ports.Store`."""
-        return self._of_view(project, lambda view, stored: stars_behind(view, stored, after, limit)) or Stars()
+        return self.read(
+            project, lambda snapshot: snapshot.of(lambda view, stored: stars_behind(view, stored, after, limit))
+        )
 
     def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
         """These memories in the star map; see `ports.Store`."""
@@ -223,7 +220,7 @@ class StoreReads:
             present = [doc for doc in found if self._sound(project, stored, doc, full=False) is not None]
             return stars_of(view, stored, present)
 
-        return self._of_view(project, read) or Stars()
+        return self.read(project, lambda snapshot: snapshot.of(read))
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """Memory events after the write `after`; see `ports.Store`."""
@@ -274,7 +271,7 @@ class StoreReads:
     def read_learning(self, project: str, read: Callable[[LearningReader], Read]) -> Read:
         """Result of `read`, called with a project's learning log at one moment."""
         with self._engine.answering(project) as txn:
-            number = project_number(txn, self._engine, project) or _NO_NUMBER
+            number = project_number(txn, self._engine, project) or NO_PROJECT
             return read(StoredLearning(txn, self._tables, self._engine.damage, number))
 
     def project(self, name: str) -> Project | None:
@@ -300,16 +297,11 @@ class StoreReads:
         return found
 
     def read(
-        self, project: str, work: Callable[[ports.Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
+        self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
     ) -> Read:
         """Result of `work` on a snapshot of the project; see `ports.Reads`. A directory is never unreachable."""
         for attempt in range(_ATTEMPTS):
-            view = self._views.view(project)
-            if view is None:
-                with ExitStack() as opened:
-                    nothing = _NoProject(self._engine, opened)
-                    nothing.require(min_seq)
-                    return work(nothing)
+            view = self._views.view(project) or self._views.empty
             try:
                 with self._snapshot(view, is_last=attempt >= _TOLERANT) as snapshot:
                     snapshot.require(min_seq)
@@ -320,7 +312,7 @@ class StoreReads:
                 self._views.newer_view(project)
         raise Unavailable(f"project {project} is being changed all the time; try again")
 
-    def read_at_once(self, project: str, work: Callable[[ports.Snapshot], Read | None]) -> Read | None:
+    def read_at_once(self, project: str, work: Callable[[Snapshot], Read | None]) -> Read | None:
         """Result of `work` on a project that is loaded and small, otherwise None; see `ports.Reads`."""
         view = self._views.view_at_hand(project)
         # A project large enough for sign bits keeps a core busy; its search belongs on a worker thread.
@@ -336,10 +328,6 @@ class StoreReads:
         timely = view.at(self._projects.now())
         return Snapshot(timely, self._projects, self._engine, self._cores, is_last=is_last)
 
-    def _of_view(self, project: str, read: Callable[[ProjectView, TableProject], Read]) -> Read | None:
-        """Result of `read`, called with a view and its tables; None if the project does not exist."""
-        return self.read(project, lambda snapshot: snapshot.of(read) if isinstance(snapshot, Snapshot) else None)
-
     def _project(self, record: record_codec.ProjectRecord) -> Project:
         return record_codec.project_of(record, self._engine.space.id)
 
@@ -347,92 +335,3 @@ class StoreReads:
 def _require_seq(min_seq: int, seq: int) -> None:
     if seq < min_seq:
         raise SeqNotReached(min_seq, seq)
-
-
-class _NoProject:
-    """A `ports.Snapshot` of a project that does not exist."""
-
-    seq = content_seq = 0
-    entries_version = 0, 0
-    expired_at = 0.0
-    settings = NO_SETTINGS
-    stale_s: float | None = None
-
-    def __init__(self, engine: Engine, opened: ExitStack) -> None:
-        """`opened` closes the transaction that a read may open."""
-        self._engine = engine
-        self._opened = opened
-
-    def search(self, queries: Sequence[GroupQuery]) -> Gathered:
-        empty = tuple(nothing_found(query.name) for query in queries)
-        return Gathered(seq=0, content_seq=0, groups=empty)
-
-    def standing(self, query: GroupQuery, memory_id: str) -> None:
-        return None
-
-    def rarest(self, terms: Sequence[str], most: int) -> tuple[str, ...]:
-        return tuple(terms[:most])
-
-    def holders(self, terms: Sequence[str]) -> tuple[int, ...]:
-        return (0,) * len(terms)
-
-    def unheld(self, terms: Sequence[str]) -> list[int]:
-        return list(range(len(terms)))
-
-    def terms_with_prefix(self, prefix: str, most: int) -> Mapping[str, int]:
-        return {}
-
-    def holds_any(self, terms: Sequence[str]) -> bool:
-        return False
-
-    def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
-        return 0
-
-    def given_names(self) -> GivenNames:
-        return NO_NAMES
-
-    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
-        return [None] * len(docs)
-
-    def superseded_by(self, memory_ids: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        return {}
-
-    def neighbours(self, docs: Sequence[int], count: int, *, full: bool, most_bytes: int) -> list[Neighbours]:
-        return [Neighbours()] * len(docs)
-
-    @property
-    def has_turns(self) -> bool:
-        return False
-
-    def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
-        return []
-
-    def exchanges(self, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None) -> list[Exchange]:
-        return [Exchange()] * len(memory_ids)
-
-    def damaged(self) -> int:
-        return 0
-
-    def get(self, memory_ids: Sequence[str]) -> list[Memory | None]:
-        return [None] * len(memory_ids)
-
-    def page(
-        self, where: Filter, after: int, limit: int, *, full: bool, newest_first: bool = False, contains: str = ""
-    ) -> Page:
-        return _NO_PAGE
-
-    def pinned(self, where: Filter, most: int) -> list[Memory]:
-        return []
-
-    def changes(self, after: int, most: int, alike: Alike) -> ChangePage:
-        return ChangePage(changes=(), next_after=None)
-
-    def learning(self) -> LearningReader:
-        txn = self._opened.enter_context(self._engine.answering())
-        return StoredLearning(txn, self._engine.tables, self._engine.damage, _NO_NUMBER)
-
-    def project(self) -> None:
-        return None
-
-    def require(self, min_seq: int) -> None:
-        _require_seq(min_seq, 0)

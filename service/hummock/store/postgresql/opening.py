@@ -10,7 +10,6 @@ from hummock.core.errors import SeqNotReached, StoreUnreachable
 from hummock.core.settings import IndexPolicy
 from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
-from hummock.ports.store import Snapshot
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections
@@ -20,6 +19,7 @@ from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.search.graph_builder import graph_builder
 from hummock.store.settled_clock import SettledClock
+from hummock.store.snapshot import Snapshot
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.lookups import active_space
 from hummock.store.tables.recent import RecentReads

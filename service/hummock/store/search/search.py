@@ -36,7 +36,6 @@ from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import scan
 from hummock_kernels.gather import Finds, gather
-from hummock_kernels.pool import ROW
 
 
 def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
@@ -396,29 +395,6 @@ class Search:
             rarity=_NO_VECTOR if asked is None else asked.rarity,
             domain_names=domain_names,
         ), at
-
-
-def nothing_found(name: str) -> Candidates:
-    """No candidates of a group."""
-    numbers, scores = np.empty(0, np.int64), np.empty(0, np.float32)
-    bits, words = np.empty(0, np.uint8), np.empty(0, np.uint32)
-    return Candidates(
-        name=name,
-        searched=0,
-        ids=tuple,
-        rows=np.empty(0, ROW),
-        helpful=bits,
-        wrong=bits,
-        writer=words,
-        cosine=scores,
-        keyword=scores,
-        matched=words,
-        found_by=bits,
-        vectors=np.empty((0, 0), np.uint16),
-        vector_row=numbers,
-        best_chunk=numbers,
-        rarity=scores,
-    )
 
 
 def _joined(finds: Sequence[tuple[FoundBy, Ordinals]]) -> tuple[Ordinals, Flags]:

@@ -13,7 +13,7 @@ from hummock.ports.writes import TextKey
 from hummock.store.errors import AnalyzerTooNew, EntryDamaged, SchemaTooNew, SpaceDiffers
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.views.stored import ProjectGone
+from hummock.store.views.stored import NO_PROJECT, ProjectGone
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.likeness import identity
 
@@ -38,6 +38,8 @@ def project_numbers(txn: Transaction, engine: Engine) -> list[int]:
 
 def project_record(txn: Transaction, engine: Engine, number: int) -> record_codec.ProjectRecord:
     """The record of a project. Raises: ProjectGone: it was removed."""
+    if number == NO_PROJECT:
+        return record_codec.ProjectRecord(name="", create_time=0.0, active_space=0)
     value = txn.get(keys.project_number_key(number), db=engine.tables.project)
     if value is None:
         raise ProjectGone

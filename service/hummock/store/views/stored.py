@@ -21,6 +21,9 @@ from hummock.store.views.growing import Growing
 
 Records = tuple[bytes, bytes]  # A memory's stored record and that of its payload.
 
+NO_PROJECT = 0
+"""Number of a project that does not exist, which reads as one without memories; numbers of projects begin at 1."""
+
 Present = TypeVar("Present")
 
 

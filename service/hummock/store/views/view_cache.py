@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from threading import Event, Lock, Thread
 from typing import Protocol
 
@@ -15,7 +16,7 @@ from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
 from hummock.store.views.row_graph import GraphSlot
-from hummock.store.views.stored import ProjectGone, StoredProject, StoredProjects
+from hummock.store.views.stored import NO_PROJECT, ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -114,6 +115,12 @@ class ViewCache:
                 # A new project may have the same name by now.
                 self.forget(project)
         return view
+
+    @cached_property
+    def empty(self) -> ProjectView:
+        """The view of a project that does not exist."""
+        with self._projects.reading(NO_PROJECT) as stored:
+            return load(stored, self._limits)
 
     def number_of(self, project: str) -> int | None:
         """The project's number, taken from its view if loaded; None if the project does not exist."""
