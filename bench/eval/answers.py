@@ -179,6 +179,7 @@ def request(question: Question, path: RecallPath, way: Way = PATHS_COMPARED) -> 
     """The recall of one path."""
     asked = recall_of(way, path)
     asked.project, asked.query_text, asked.view = question.project, question.text, memory_pb2.MEMORY_VIEW_INDEX
+    asked.session_id = question.session
     if question.as_of is not None:
         asked.as_of.CopyFrom(question.as_of)
     return asked

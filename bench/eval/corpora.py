@@ -9,6 +9,7 @@ from bench.eval import sets
 from bench.eval.changes import changes
 from bench.eval.code_questions import code
 from bench.eval.diary import diary
+from bench.eval.follow_ups import follow_ups
 from bench.eval.history import history
 from bench.eval.languages import languages
 from bench.eval.noise import facts
@@ -30,6 +31,7 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "diary": diary,
     "siblings": siblings,
     "spelling": spelling,
+    "follow-ups": follow_ups,
     "languages": languages,
     "code": code,
     "history": history,

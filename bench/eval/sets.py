@@ -73,7 +73,9 @@ _MOST_MADE = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question to a project, with the ids of the memories that answer it; `as_of` of None is the clock's time.
+    """A question to a project, perhaps in a session, with the ids of the memories that answer it.
+
+    `as_of` of None is the clock's time.
 
     Where no memory answers it, `relevant` is empty.
     """
@@ -83,6 +85,7 @@ class Question:
     text: str
     relevant: frozenset[str]
     as_of: Timestamp | None = None
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ import pytest
 from bench.eval.corpora import CORPORA, may_hold
 from bench.eval.diary import DIARISTS, diary
 from bench.eval.diary_times import Span, events, spans
+from bench.eval.follow_ups import follow_ups
 from bench.eval.made import Draws
 from bench.eval.noise import facts, noise_slices
 from bench.eval.sets import Corpus, Slice
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.long
 
 NOWHERE = Path("nowhere")
 THURSDAY = date(2026, 1, 8)
-MAKERS = {"facts": facts, "diary": diary, "siblings": siblings}
+MAKERS = {"facts": facts, "diary": diary, "siblings": siblings, "follow-ups": follow_ups}
 
 
 @pytest.fixture(scope="module")

@@ -16,17 +16,9 @@ from hummock.core.recall import Degradation, Hit, Intent, Preset, Recalled, Reca
 from hummock.core.render import Searched, SearchQuery, SearchScope
 from hummock.core.settings import PresetSettings, ProjectSettings
 from hummock.ports.store import Store
+from hummock.recall.follow_up import MAX_CHARACTERS, leans_back, mean, together
 from hummock.recall.plan import apply_settings, make_plan
-from hummock.render.search import (
-    MAX_CHARACTERS,
-    MAX_IDS,
-    MAX_SESSIONS,
-    MAX_STEPS,
-    TTL_S,
-    Search,
-    SearchTrails,
-    leans_back,
-)
+from hummock.render.search import MAX_IDS, MAX_SESSIONS, MAX_STEPS, TTL_S, Search, SearchTrails
 from hummock.text.question import question_of
 from tests.fakes import FakeClock
 from tests.render.samples import domain, fragment, note, record
@@ -39,7 +31,12 @@ CODE = frozenset({MemoryKind.CODE_FRAGMENT})
 
 def searching(recall: Callable[[RecallQuery], Recalled], clock: FakeClock) -> Search:
     """A search in a project without conversations."""
-    return Search(recall, SearchTrails(clock.monotonic), cast(Store, Shelf(None)))
+
+    def answered(query: RecallQuery) -> Recalled:
+        alone = recall(replace(query, before=()))
+        return mean(alone, recall(together(query)), query.before) if query.before else alone
+
+    return Search(answered, SearchTrails(clock.monotonic), cast(Store, Shelf(None)))
 
 
 def find(answer: Answer, query: SearchQuery | None = None) -> Searched:
@@ -359,7 +356,7 @@ LEANING = [
     "它在哪里被调用？", "它们在哪里定义？", "那计算公式呢？", "测试呢？", "为什么？", "怎么用？", "这个在哪里配置",
     "还有别的吗", "它的参数是什么", "上面说的表在哪", "and the tests?", "what is it for?", "where is it called?",
     "and what is the limit?", "how long does it wait?", "why?", "what about retries?", "who calls that?",
-    "show me its values", "?", "",
+    "show me its values", "他想要什么？", "where did I put it?", "?", "",
 ]  # fmt: skip
 STANDING = [
     "增加先本后息的还款方式", "还款方式有哪些类型？", "PaymentService 类作用", "还款方式 添加 流程",
@@ -367,7 +364,7 @@ STANDING = [
     "其中哪些类属于还款模块的接口", "How does the list API paginate?",
     "What happens when a webhook delivery keeps failing?", "parse_date",
     "RepaymentCalculator.calculate monthlyRate divide", "Where is the retry policy of this payment service configured?",
-    "tests", "潮汐木芯",
+    "tests", "潮汐木芯", "我住在哪里？", "其他人住在哪个城市", "Where do I live?",
 ]  # fmt: skip
 
 

@@ -17,10 +17,10 @@ from hummock.core.memory import Draft, MemoryIndex, MemoryKind, Origin, Payload
 from hummock.learning.phrases import phrases_of
 from hummock.learning.references import references
 from hummock.memories.quoted import Sources, passages
+from hummock.recall.follow_up import leans_back
 from hummock.recall.query_features import echo_hashes, exact_name, is_name
 from hummock.render import escape
 from hummock.render.passage import passage_of, words_of
-from hummock.render.search import leans_back
 from hummock.text import analyzer, attacks, credentials, likeness, markers, normalise, questions, template
 from hummock.text.attacks import families_in
 from hummock.text.event_reference import parse_event_reference

@@ -156,6 +156,8 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
         allow_stale: Whether the last known state may be used if the store cannot be reached.
         include_superseded: Whether replaced memories may answer as well.
         full: Whether hits contain their payload.
+        before: Earlier questions that the text depends on, newest first. If there are none, they are looked up in the
+            session.
         until_s: When the caller stops waiting, on the clock's monotonic scale; None means never. It is last, since it
             is no part of the question and ignored when queries are compared.
     """
@@ -195,6 +197,7 @@ class RecallQuery(Struct, frozen=True, kw_only=True):
     window_turns: int | None = None
     echo_window_s: float | None = None
     time_zone: str = ""
+    before: tuple[str, ...] = ()
     until_s: float | None = None
 
     @property
@@ -431,7 +434,8 @@ class NothingKnown(Struct, frozen=True, kw_only=True):
 class Recalled(Struct, frozen=True, kw_only=True):
     """The answer to a recall: hits of each group, best first.
 
-    `nothing_known` is None if one of them may answer, or if that cannot be told.
+    `nothing_known` is None if one of them may answer, or if that cannot be told. `together_with` are the earlier
+    questions that the text was also asked together with, newest first.
     """
 
     hits: tuple[Hit, ...]
@@ -443,3 +447,4 @@ class Recalled(Struct, frozen=True, kw_only=True):
     seq: int
     content_seq: int
     nothing_known: NothingKnown | None = None
+    together_with: tuple[str, ...] = ()

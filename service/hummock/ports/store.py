@@ -238,6 +238,9 @@ class Snapshot(Protocol):
     def has_turns(self) -> bool:
         """Whether any memory is a turn of a session, or once was one."""
 
+    def last_said(self, session_id: str, most: int) -> list[Memory]:
+        """The last turns of a session's user, at most so many, newest first, with payloads."""
+
     def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
         """Return the replies to the newest turns with one of these texts (`echo_hashes`), with payloads.
 

@@ -45,6 +45,7 @@ from hummock.recall.bridge import (
 )
 from hummock.recall.diversify import Picked, pick
 from hummock.recall.evidence import Unanswered, best_cosine, nothing_known
+from hummock.recall.follow_up import FOLLOW_UP, in_session, leans, mean, together
 from hummock.recall.fuse import Fused, fuse
 from hummock.recall.hits import count, make_hits, with_neighbours, with_replacements
 from hummock.recall.intent import AskIntent, at_event, event_query
@@ -127,8 +128,23 @@ class Recall:
     def __call__(self, query: RecallQuery, project: Snapshot) -> Recalled:
         """The best memories of each group of the query's preset, with the reasons.
 
+        A query that depends on what was said before is answered by itself and, if there is time, together with that.
+
         Raises: EmbSpaceMismatch, InvalidRequest.
         """
+        if query.session_id:
+            query = in_session(query, project)
+        alone = self._answer(query, project)
+        if not query.before:
+            return alone
+        if query.until_s is not None and self._clock.monotonic() + alone.receipt.elapsed_s > query.until_s:
+            message = "there is no time to ask again, together with what was said before"
+            late = Degradation(path=FOLLOW_UP, reason=DEADLINE, message=message)
+            return replace(alone, degraded=(*alone.degraded, late))
+        return mean(alone, self._answer(together(query), project), query.before)
+
+    def _answer(self, query: RecallQuery, project: Snapshot) -> Recalled:
+        """The answer to a query by itself."""
         budget = StageBudget(self._clock, self._costs.of(query.project), query.until_s)
         question = question_of(query.text)
         query, untimed = self._timed(query, question, project, budget)
@@ -171,6 +187,8 @@ class Recall:
     def is_inline(self, query: RecallQuery, project: Snapshot) -> bool:
         """Whether it needs no model and no language model, and its stages were fast lately."""
         if query.context_window or query.keyword_mode is not KeywordMode.TERMS:
+            return False
+        if query.before or (query.session_id and leans(query)):
             return False
         if max(query.top_k or 0, query.code_top_k or 0) > _INLINE_HITS or (query.candidates or 0) > _INLINE_CANDIDATES:
             return False

@@ -186,7 +186,8 @@ _UNKNOWN: Final = Intent()
 _OPTIONS: Final = tuple(
     name
     for name in RecallQuery.__struct_fields__
-    if name not in {"project", "text", "vector", "filter", "intent", "as_of", "session_id", "min_seq", "until_s"}
+    if name
+    not in {"project", "text", "vector", "filter", "intent", "as_of", "session_id", "min_seq", "before", "until_s"}
 )
 """Fields of a query that many queries have the same values of."""
 _options: Final = attrgetter(*_OPTIONS)

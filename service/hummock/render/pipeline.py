@@ -28,12 +28,13 @@ from hummock.core.time_zone import zone_of
 from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
+from hummock.recall.follow_up import after
 from hummock.render.compose import FORMS, compose, marked, without, without_answer
 from hummock.render.exchanges import GIVES_WAY, with_answers
 from hummock.render.listing import with_ages
 from hummock.render.passage import MOST_KEYWORDS
 from hummock.render.pinned import MOST_PINNED, render_pinned
-from hummock.render.prompt import with_history, with_messages
+from hummock.render.prompt import said_by_user, with_history, with_messages
 from hummock.render.section import Frame, Section, Selected, wording_of
 from hummock.render.stable_prefix import render_stable
 from hummock.render.turn import Load, RenderTurn, Source, Turn
@@ -88,6 +89,8 @@ class Render:
         settings = snapshot.settings
         if query.session is not None:
             query = with_history(query, query.session, self._store.sessions, settings.history)
+        if query.recall is not None and query.history:
+            query = replace(query, recall=after(query.recall, said_by_user(query.history)))
         recalled = None if query.recall is None else self._recalled(query.recall, query.form, snapshot)
         project, load = snapshot.project(), snapshot.get
         quotas = query.quotas.filled(settings.quotas)
@@ -98,7 +101,8 @@ class Render:
         if query.recall is not None and (pinned := snapshot.pinned(query.recall.filter, MOST_PINNED)):
             source = replace(source, pinned=tuple(pinned))
         locale = _locale(query, source)
-        frame = self._frame(query, locale, project, settings, quotas, source.intent)
+        together_with = recalled.together_with if isinstance(recalled, Recalled) else ()
+        frame = self._frame(query, locale, project, settings, quotas, source.intent, together_with)
         writer = _Writer(query, frame, locale, settings.pinned_tokens(), self._clock)
         if query.commit is None or query.recall is None:
             rendered = writer(source, load)
@@ -138,10 +142,12 @@ class Render:
         settings: ProjectSettings,
         quotas: Quotas,
         intent: Intent | None,
+        together_with: Sequence[str],
     ) -> Frame:
         own_budget_tokens = FORMS[query.form].budget_tokens
         budget_tokens = query.budget_tokens or settings.budget_tokens.of(query.form) or own_budget_tokens
         as_of = query.as_of if query.as_of is not None or query.recall is None else query.recall.as_of
+        keywords_of_intent = intent.keywords if intent else ()
         return Frame(
             wording=wording_of(locale),
             budget_tokens=budget_tokens,
@@ -151,7 +157,7 @@ class Render:
             zone=_zone(query, settings.times.zone or ""),
             quotas=quotas,
             read_tool=query.read_tool,
-            query="" if query.recall is None else " ".join((query.recall.text, *(intent.keywords if intent else ()))),
+            query="" if query.recall is None else " ".join((query.recall.text, *together_with, *keywords_of_intent)),
             passage_scale=min(max(budget_tokens / own_budget_tokens, _SHORTEST), _LONGEST),
         )
 
@@ -188,7 +194,8 @@ def _source(
     is_by_kind = FORMS[query.form].by_kind
     selected = _of_hits(recalled, by_kind=is_by_kind)
     if is_by_kind and query.recall and not quotas.text_characters:
-        selected = _weighed(selected, recalled, query.recall.text, is_turn=query.commit is not None)
+        asked = "\n".join((query.recall.text, *recalled.together_with))
+        selected = _weighed(selected, recalled, asked, is_turn=query.commit is not None)
     unknown = recalled.nothing_known
     # The literal form shows whatever was found, and a project without memories has nothing to say.
     says_so = unknown is not None and unknown.nearest_id != "" and not quotas.text_characters

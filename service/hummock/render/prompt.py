@@ -122,6 +122,11 @@ def _once(history: Iterable[PromptMessage], current_id: str) -> list[PromptMessa
     return first
 
 
+def said_by_user(history: Iterable[PromptMessage]) -> list[str]:
+    """The user's messages, newest first."""
+    return [message.content for message in reversed(_by_time(history)) if message.role is PromptRole.USER]
+
+
 def _by_time(history: Iterable[PromptMessage]) -> list[PromptMessage]:
     dated = []
     last = float("-inf")

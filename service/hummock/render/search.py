@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -13,19 +12,10 @@ from typing import Final
 from msgspec.structs import replace
 
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, MemoryKind
-from hummock.core.recall import (
-    MAX_QUERY_CHARACTERS,
-    Degradation,
-    Hit,
-    NothingKnown,
-    Preset,
-    Recalled,
-    RecallQuery,
-    Receipt,
-    StageTime,
-)
+from hummock.core.recall import NothingKnown, Preset, Recalled, RecallQuery
 from hummock.core.render import Locale, Searched, SearchQuery, SearchResult, SearchScope
 from hummock.ports.store import Reads, Snapshot
+from hummock.recall.follow_up import MOST_BEFORE, cut, leans_back, leant_on
 from hummock.recall.plan import PRESETS, apply_settings
 from hummock.recall.query_features import echo_hashes
 from hummock.render.context import domain_texts
@@ -33,9 +23,7 @@ from hummock.render.escape import bracketed_id, clean, disarmed, inline
 from hummock.render.exchanges import with_replies
 from hummock.render.passage import passage_of
 from hummock.render.section import Selected, Wording, wording_of
-from hummock.text.keywords import keywords
-from hummock.text.normalise import CJK, is_han
-from hummock.text.question import question_of
+from hummock.text.normalise import is_han
 
 _CODE: Final = frozenset({MemoryKind.CODE_FRAGMENT})
 _KINDS: Final[Mapping[SearchScope, frozenset[MemoryKind]]] = {
@@ -67,7 +55,7 @@ class Search:
         Raises: what the recall raises.
         """
         before = self._trails.before(query.project, query.session_id, query.text) if query.session_id else Before()
-        found = self._found(query, before)
+        found = self._recall(replace(_recall_query(query), before=before.texts))
         asked = "\n".join((query.text, *before.texts))
         items, nothing_known = self._with_answers(query, found)
         results = tuple(_result(item, before, asked) for item in items)
@@ -82,15 +70,15 @@ class Search:
             text=text_of(results, wording, is_unknown=nothing_known is not None),
             receipt=found.receipt,
             degraded=found.degraded,
-            together_with=before.texts,
+            together_with=found.together_with,
             nothing_known=nothing_known,
         )
 
-    def _with_answers(self, query: SearchQuery, found: _Found) -> tuple[list[Selected], NothingKnown | None]:
+    def _with_answers(self, query: SearchQuery, found: Recalled) -> tuple[list[Selected], NothingKnown | None]:
         """The hits with the answers to questions among them and to the query's own text, and what is nearly known."""
-        items = [
-            Selected(memory=hit.memory, score=score, replaced_by=hit.likely_replaced_by) for hit, score in found.hits
-        ]
+        # A diversified recall is not sorted by score; a mixed list is.
+        hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.memory.id))
+        items = [Selected(memory=hit.memory, score=hit.score, replaced_by=hit.likely_replaced_by) for hit in hits]
 
         def answered(project: Snapshot) -> tuple[list[Selected], NothingKnown | None]:
             if not project.has_turns:
@@ -103,54 +91,6 @@ class Search:
             return with_replies(first, items, exchanges, most), None if first else found.nothing_known
 
         return self._store.read(query.project, answered, allow_stale=query.allow_stale)
-
-    def _found(self, query: SearchQuery, before: Before) -> _Found:
-        asked = _recall_query(query)
-        alone = self._recall(asked)
-        if not before.texts:
-            # A diversified recall is not sorted by score; a mixed list is.
-            hits = sorted(alone.hits, key=lambda hit: (-hit.score, hit.memory.id))
-            return _Found(
-                hits=[(hit, hit.score) for hit in hits],
-                receipt=alone.receipt,
-                degraded=alone.degraded,
-                nothing_known=alone.nothing_known,
-            )
-        text = "\n".join((query.text, *before.texts))[:MAX_QUERY_CHARACTERS]
-        return _mean(alone, self._recall(replace(asked, text=text)))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """Hits with their scores, best first, and the report; `nothing_known` is as in `Recalled`."""
-
-    hits: Sequence[tuple[Hit, float]]
-    receipt: Receipt
-    degraded: tuple[Degradation, ...]
-    nothing_known: NothingKnown | None
-
-
-def _mean(alone: Recalled, together: Recalled) -> _Found:
-    """The hits of both by the mean of their scores, 0 where one of them has none; as many as the longer list has."""
-    scores: defaultdict[str, float] = defaultdict(float)
-    hits: dict[str, Hit] = {}
-    for recalled in (together, alone):
-        for hit in recalled.hits:
-            scores[hit.memory.id] += hit.score / 2
-            hits[hit.memory.id] = hit
-    best = sorted(hits, key=lambda memory_id: (-scores[memory_id], memory_id))
-    most = max(len(alone.hits), len(together.hits))
-    follow_up = StageTime(stage="follow_up", elapsed_s=together.receipt.elapsed_s)
-    return _Found(
-        hits=[(hits[memory_id], scores[memory_id]) for memory_id in best[:most]],
-        receipt=replace(
-            alone.receipt,
-            stages=(*alone.receipt.stages, follow_up),
-            elapsed_s=alone.receipt.elapsed_s + together.receipt.elapsed_s,
-        ),
-        degraded=tuple(dict.fromkeys((*alone.degraded, *together.degraded))),
-        nothing_known=alone.nothing_known if together.nothing_known else None,
-    )
 
 
 def _recall_query(query: SearchQuery) -> RecallQuery:
@@ -263,11 +203,8 @@ TTL_S = 1800.0
 """Half an hour after its last search a conversation is over."""
 
 MAX_SESSIONS = 4096
-MAX_STEPS = 4
-"""Searches that a session keeps, and that one may lean on."""
-
-MAX_CHARACTERS = 300
-"""Characters of each question that are used, from its start, where the topic usually is."""
+MAX_STEPS = MOST_BEFORE
+"""Searches that a session keeps."""
 
 MAX_IDS = 50
 """Results of each search that count as seen: the best."""
@@ -310,14 +247,15 @@ class SearchTrails:
         A repeated question keeps the context of the first time, so that it gets the same answer.
         """
         steps = self._steps(project, session_id)
-        asked = _cut(text)
+        asked = cut(text)
         earlier = [step for step in steps if step.text != asked]
         seen = frozenset(memory_id for step in earlier for memory_id in step.ids)
-        return Before(texts=_leant_on(earlier) if leans_back(text) else (), seen=seen)
+        texts = leant_on([step.text for step in reversed(earlier)]) if leans_back(text) else ()
+        return Before(texts=texts, seen=seen)
 
     def add(self, project: str, session_id: str, text: str, ids: tuple[str, ...]) -> None:
         """Notes a search that was answered; it takes the place of an equal one."""
-        step = Step(text=_cut(text), ids=ids[:MAX_IDS])
+        step = Step(text=cut(text), ids=ids[:MAX_IDS])
         with self._lock:
             now = self._monotonic()
             others = [one for one in self._live((project, session_id), now) if one.text != step.text]
@@ -346,48 +284,3 @@ class SearchTrails:
             if now < oldest.expires_at and len(self._trails) <= MAX_SESSIONS:
                 return
             self._trails.popitem(last=False)
-
-
-def _leant_on(earlier: list[Step]) -> tuple[str, ...]:
-    """Return the earlier questions, newest first, back to the last one that is complete by itself."""
-    texts: list[str] = []
-    for step in reversed(earlier):
-        texts.append(step.text)
-        if not leans_back(step.text):
-            break
-    return tuple(texts)
-
-
-def _cut(text: str) -> str:
-    return text.strip()[:MAX_CHARACTERS]
-
-
-_MOST_WORDS: Final = 3.0
-"""Content words above which a sentence is complete by itself, even if it refers to earlier ones."""
-
-_LOOKED_AT: Final = 8
-_CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
-
-_ENGLISH: Final = (
-    r"\b(?:it|its|they|them|their|this|that|these|those|there|he|she|him|his|her|same|else|too|also|instead|another)\b"
-    r"|^\W*(?:and|but|or|so|then|what about|how about)\b"
-)
-# Not where the character belongs to another word: 其他, 应该, 因此.
-_CHINESE: Final = (
-    "[它这那]|[他她]们|(?<!尤)其(?![他实中余])|(?<!应)该|(?<!因)此|上述|上面|刚才|前面|之前|还有|另外|同样|呢\\W*$"
-)
-_REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
-
-
-def leans_back(text: str) -> bool:
-    """Whether a question depends on those before it.
-
-    It has no content word ("why?", 为什么?), or refers to something ("and its tests?", 它在哪里被调用?) and has few
-    other words. Two Chinese characters count as a word.
-    """
-    words = sum(map(_weight, keywords(question_of(text), _LOOKED_AT)))
-    return words == 0 or (words <= _MOST_WORDS and _REFERS.search(text) is not None)
-
-
-def _weight(word: str) -> float:
-    return max(1.0, len(_CJK_CHARACTER.findall(word)) / 2)

@@ -18,7 +18,7 @@ from hummock.ports.learning import LearningReader
 from hummock.ports.store import Alike, ChangePage, Exchange, Neighbours, Outdated, Page
 from hummock.store.errors import MemoryDamaged
 from hummock.store.search.crossing import foreign_count
-from hummock.store.search.exchanges import ExchangeDocs, exchange_docs, replies_to
+from hummock.store.search.exchanges import ExchangeDocs, exchange_docs, last_said, replies_to
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.listing import changes_behind, pinned_docs
 from hummock.store.search.neighbours import neighbours_of
@@ -143,6 +143,13 @@ class Snapshot:
     def has_turns(self) -> bool:
         """Whether any memory is, or was, a turn of a session."""
         return self._view.columns.turns.has_any
+
+    def last_said(self, session_id: str, most: int) -> list[Memory]:
+        """The last turns of a session's user; see `ports.Snapshot`."""
+        if not self.has_turns:
+            return []
+        docs = self.of(lambda view, stored: last_said(view, stored, SessionWindow(session_id=session_id, turns=most)))
+        return [memory for memory in self.load(docs, full=True) if memory is not None]
 
     def replies_to(self, text_hashes: Collection[int], where: Filter, window: SessionWindow | None) -> list[Memory]:
         """Replies to turns with one of these texts; see `ports.Snapshot`."""

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from hummock.core.candidates import SessionWindow
-from hummock.core.memory import Filter
+from hummock.core.memory import Filter, Origin
 from hummock.store.search.filters import Flags, last_turns, passing
 from hummock.store.views.columns import Columns
 from hummock.store.views.row_codec import id_hash
@@ -76,6 +76,14 @@ def replies_to(
         reply for turn in newest_first[:MOST_REPEATS].tolist() for reply in turns.replies(turn, is_asked=True).turns
     ]
     return [int(columns.doc[reply]) for reply in dict.fromkeys(found)]
+
+
+def last_said(view: ProjectView, stored: StoredProject, window: SessionWindow) -> list[int]:
+    """Document numbers of what the user said in a window of a session, newest first."""
+    turns = last_turns(view, window, stored)
+    is_users = view.columns.origin[turns.ordinals] == Origin.USER_INPUT
+    newest_first = np.argsort(turns.turns_ago[is_users], kind="stable")
+    return [int(doc) for doc in view.columns.doc[turns.ordinals[is_users][newest_first]].tolist()]
 
 
 def _shown(view: ProjectView, stored: StoredProject, where: Filter, window: SessionWindow | None) -> Flags:
