@@ -227,6 +227,14 @@ def test_texts_are_looked_through_only_where_there_is_time(slow: Slow) -> None:
     assert set(ids(patient)) == set(ids(hurried))
 
 
+def test_a_follow_up_is_asked_again_only_where_there_is_time(slow: Slow) -> None:
+    recall = slow.recalls()
+    query = replace(QUERY, text="and its lights?", before=("harbour wall",), cross_encoding=CrossEncoding.OFF)
+    patient, hurried = within(recall, slow, 1.0, query), within(recall, slow, 0.3, query)
+    assert (left_out(patient), patient.together_with) == ({}, ("harbour wall",))
+    assert (set(left_out(hurried)), hurried.together_with) == ({"follow_up"}, ())
+
+
 def test_an_event_is_looked_for_only_where_there_is_time_for_all_else(slow: Slow) -> None:
     slow.desk.teach(replace(note("港口开放", "opened"), event_time=slow.clock.now() - 900_000.0))
     recall = slow.recalls()
