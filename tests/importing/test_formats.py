@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1.transfer_pb2 import TransferEnd, TransferHeader, TransferMemory, TransferRecord
-from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
 from hummock_tools.importing.formats import FileFormat, read_file
-from hummock_tools.importing.json_items import lines_of
+from hummock_tools.importing.json_items import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired, lines_of
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

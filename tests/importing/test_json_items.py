@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock_tools.importing.fields import BadLine, NotWhole, Place, Value
-from hummock_tools.importing.json_items import Item, items
+from hummock_tools.importing.json_items import BadLine, Item, NotWhole, Place, Value, items
 
 
 def read(data: bytes) -> list[tuple[int, Value] | BadLine | NotWhole]:

@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from hummock_tools.importing.found import LONGEST_SIDE_BYTES, cut, made_id, project_of, title_of
-from hummock_tools.importing.own_words import answer_words, own_words
+from hummock_tools.importing.conversations import (
+    LONGEST_SIDE_BYTES,
+    answer_words,
+    cut,
+    made_id,
+    own_words,
+    project_of,
+    title_of,
+)
 
 SAID = {
     "nothing between": ("how many?", "how many?"),

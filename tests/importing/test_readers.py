@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_tools.importing import claude_code, claude_mem, codex, copilot, cursor, mem0
+from hummock_tools.importing import claude_code, codex, copilot, databases, formats
+from hummock_tools.importing.conversations import Found, LeftOut, Part, Wrong
 from hummock_tools.importing.databases import NotRead
-from hummock_tools.importing.found import Found, LeftOut, Part, Wrong
 from hummock_tools.importing.sources import Source, check_kind, kind_of
 from tests.importing import made
 from tests.importing.made import FOLDER, SESSION, claude, claude_turn, codex_header, codex_message, moment, write_lines
@@ -225,7 +225,7 @@ def test_chats_of_cursor_are_read_in_their_order(tmp_path: Path, with_headers: b
         {"type": 1, "text": "two?"},
     ]
     path = made.write_cursor(tmp_path / "state.vscdb", {"c": chat, "sub": []}, with_headers=with_headers)
-    parts = list(cursor.read(path))
+    parts = list(databases.read_cursor(path))
     assert said(parts) == [
         ("user", "one?", "c-b0:user"),
         ("assistant", "One.", "c-b0:agent"),
@@ -242,7 +242,7 @@ def test_chats_of_cursor_are_read_in_their_order(tmp_path: Path, with_headers: b
 
 @pytest.mark.parametrize("is_old", [True, False])
 def test_observations_of_claude_mem_are_learning_records(tmp_path: Path, is_old: bool) -> None:
-    parts = list(claude_mem.read(made.write_claude_mem(tmp_path / "claude-mem.db", is_old=is_old)))
+    parts = list(databases.read_claude_mem(made.write_claude_mem(tmp_path / "claude-mem.db", is_old=is_old)))
     observed, summary = (one.memory for one in found(parts))
     assert {one.project for one in found(parts)} == {"shop"}
     assert (observed.kind, observed.origin) == (pb.MEMORY_KIND_LEARNING_RECORD, pb.ORIGIN_SUMMARY)
@@ -257,7 +257,7 @@ def test_observations_of_claude_mem_are_learning_records(tmp_path: Path, is_old:
 
 
 def test_an_openmemory_export_is_read_as_it_is(tmp_path: Path) -> None:
-    parts = list(mem0.read(made.write_openmemory(tmp_path / "export.zip")))
+    parts = list(formats.read_mem0(made.write_openmemory(tmp_path / "export.zip")))
     (one,) = found(parts)
     assert (one.memory.id, one.memory.content) == ("o1", "Drinks oolong")
     assert left_out(parts) == {"memories that are archived": 1}
@@ -268,7 +268,7 @@ def test_a_file_that_is_cut_off_is_wrong_and_no_crash(tmp_path: Path) -> None:
     broken = tmp_path / "state.vscdb"
     broken.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(NotRead, match=r"state\.vscdb"):
-        list(cursor.read(broken))
+        list(databases.read_cursor(broken))
 
 
 KINDS = {
@@ -345,4 +345,4 @@ def test_no_line_whatever_it_holds_ends_a_reader(tmp_path_factory: pytest.TempPa
                 assert part.memory.content.encode()
                 assert part.memory.id.isprintable()
     bubbles: list[dict[str, Any] | str] = [json.dumps(value) for value in values]
-    list(cursor.read(made.write_cursor(folder / "state.vscdb", {"c": bubbles})))
+    list(databases.read_cursor(made.write_cursor(folder / "state.vscdb", {"c": bubbles})))

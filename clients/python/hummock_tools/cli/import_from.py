@@ -16,8 +16,8 @@ from hummock_client.v1.context_service_pb2 import SecretsFound
 from hummock_tools.cli.connection import CommandFailed, connect, packages_of
 from hummock_tools.cli.index import STAGES, describe_error, index_repository, plain, print_report, say_pending
 from hummock_tools.cli.output import HOW_TO_KEEP, Meter, note, one_line, print_line, secret_sums, warn
+from hummock_tools.importing.conversations import Part, Wrong, project_of
 from hummock_tools.importing.databases import NotRead
-from hummock_tools.importing.found import Part, Wrong, project_of
 from hummock_tools.importing.sources import READERS, Source, check_kind
 from hummock_tools.importing.storing import Report, SessionCounts, Storing
 

@@ -20,8 +20,7 @@ from hummock_client.v1 import memory_pb2
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, Service, connect
 from hummock_tools.cli.output import HOW_TO_KEEP, Meter, ask, enum_word, note, print_line, secret_sums, warn
-from hummock_tools.importing.fields import BadLine
-from hummock_tools.importing.json_items import BadFile, lines_of, messages
+from hummock_tools.importing.json_items import BadFile, BadLine, lines_of, messages
 
 
 def learn(

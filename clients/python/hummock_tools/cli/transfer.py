@@ -26,9 +26,8 @@ from hummock_tools.cli import options
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
 from hummock_tools.cli.import_from import INTERRUPTED, import_from
 from hummock_tools.cli.output import Meter, note, print_line, warn
-from hummock_tools.importing.fields import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired
 from hummock_tools.importing.formats import FileFormat, read_file
-from hummock_tools.importing.json_items import lines_of
+from hummock_tools.importing.json_items import BadLine, Line, NotWhole, OtherProject, Part, Place, Retired, lines_of
 from hummock_tools.importing.sources import Source
 
 _SHOWN_FAILURES = 20

@@ -5,31 +5,36 @@ Its makers call the format internal; lines of kinds that are not known here are 
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from hummock_tools.changed_files import changed_in
-from hummock_tools.importing.fields import Fields
-from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
-from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import (
+from hummock_tools.importing.conversations import (
+    INJECTED,
     Changed,
+    Conversation,
+    LeftOut,
+    Part,
+    Piece,
     Said,
-    json_lines,
+    Wrong,
+    message,
     object_in,
+    own_words,
     parts_of_each,
     text_in,
+    text_of,
     time_of,
-    turns,
+    turns_of_lines,
 )
+from hummock_tools.importing.json_items import Fields
 
 NAME = "claude-code"
 
 _KINDS = {
     "system": "notices of the tool",
-    "attachment": "what hooks and the tool injected",
+    "attachment": INJECTED,
     "summary": "titles and summaries",
     "custom-title": "titles and summaries",
     "ai-title": "titles and summaries",
@@ -52,12 +57,6 @@ _BLOCKS = {
     "image": "pictures and documents",
     "document": "pictures and documents",
 }
-
-
-def well_known() -> Path:
-    """The folder with all transcripts of this user."""
-    home = os.environ.get("CLAUDE_CONFIG_DIR")
-    return (Path(home) if home else Path.home() / ".claude") / "projects"
 
 
 def is_line(fields: Fields) -> bool:
@@ -84,38 +83,35 @@ class _Transcript:
 
     def parts(self) -> Iterator[Part]:
         """The memories of the session."""
-        return turns(
-            self._said(), lambda: Conversation(source=NAME, id=self._session or self._path.stem, folder=self._folder)
+        return turns_of_lines(
+            self._path,
+            self._said,
+            lambda: Conversation(source=NAME, id=self._session or self._path.stem, folder=self._folder),
         )
 
-    def _said(self) -> Iterator[Said | Changed | LeftOut | Wrong]:
-        for line in json_lines(self._path):
-            if isinstance(line, Wrong):
-                yield line
-                continue
-            where, fields = line
-            self._session = self._session or text_in(fields, "sessionId")
-            self._folder = self._folder or text_in(fields, "cwd")
-            kind = fields.get("type")
-            if kind in ("user", "assistant"):
-                yield from self._message(where, fields, is_user=kind == "user")
-            elif _is_queued(fields):
-                yield from self._queued(fields)
-            elif isinstance(kind, str):
-                yield LeftOut(reason=_KINDS.get(kind, "lines of unknown kinds"))
-            else:
-                yield Wrong(where=where, reason="no line of Claude Code: it has no type")
+    def _said(self, where: str, fields: Fields) -> Iterator[Piece]:
+        self._session = self._session or text_in(fields, "sessionId")
+        self._folder = self._folder or text_in(fields, "cwd")
+        kind = fields.get("type")
+        if kind in ("user", "assistant"):
+            yield from self._message(where, fields, is_user=kind == "user")
+        elif _is_queued(fields):
+            yield from self._queued(fields)
+        elif isinstance(kind, str):
+            yield LeftOut(reason=_KINDS.get(kind, "lines of unknown kinds"))
+        else:
+            yield Wrong(where=where, reason="no line of Claude Code: it has no type")
 
-    def _message(self, where: str, fields: Fields, *, is_user: bool) -> Iterator[Said | Changed | LeftOut | Wrong]:
-        message = object_in(fields, "message")
-        if not message:
+    def _message(self, where: str, fields: Fields, *, is_user: bool) -> Iterator[Piece]:
+        said = object_in(fields, "message")
+        if not said:
             yield Wrong(where=where, reason="has no message")
             return
-        unsaid = _unsaid(fields, message)
+        unsaid = _unsaid(fields, said)
         if unsaid:
             yield LeftOut(reason=unsaid)
             return
-        content = message.get("content")
+        content = said.get("content")
         blocks = content if isinstance(content, list) else []
         kinds = [block.get("type") for block in blocks if isinstance(block, dict)]
         yield from (
@@ -123,17 +119,8 @@ class _Transcript:
         )
         if not is_user and (files := changed_in(blocks)):
             yield Changed(files=files)
-        clean = own_words if is_user else answer_words
-        texts = list(filter(None, map(clean, text_of(content))))
-        if not texts:
-            if "text" in kinds or isinstance(content, str):
-                yield LeftOut(reason="what hooks and the tool injected")
-            return
-        turn = text_in(fields, "uuid")
-        if is_user and not turn:
-            yield Wrong(where=where, reason="has no uuid")
-            return
-        yield Said(text="\n\n".join(texts), time=time_of(fields, "timestamp"), turn=turn if is_user else "")
+        time, turn = time_of(fields, "timestamp"), text_in(fields, "uuid")
+        yield from message(where, text_of(content), time=time, is_user=is_user, turn=turn, named="uuid")
 
     def _queued(self, fields: Fields) -> Iterator[Said | LeftOut]:
         """What the user typed while the model worked: it is no line of its own then."""
@@ -142,7 +129,7 @@ class _Transcript:
         if text and turn:
             yield Said(text=text, time=time_of(fields, "timestamp"), turn=turn, is_aside=True)
         else:
-            yield LeftOut(reason="what hooks and the tool injected")
+            yield LeftOut(reason=INJECTED)
 
 
 def _is_queued(fields: Fields) -> bool:
@@ -163,7 +150,7 @@ def _unsaid(fields: Fields, message: Fields) -> str:
     if fields.get("isSidechain"):
         return "transcripts of subagents"
     if fields.get("isMeta") or not _is_human(fields):
-        return "what hooks and the tool injected"
+        return INJECTED
     if fields.get("isCompactSummary"):
         return "titles and summaries"
     if fields.get("isApiErrorMessage") or message.get("model") == "<synthetic>":

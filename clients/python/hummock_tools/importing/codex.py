@@ -5,26 +5,31 @@ A line is an envelope of a type and a payload; before autumn 2025 it was the pay
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_tools.changed_files import changed_by
-from hummock_tools.importing.fields import Fields
-from hummock_tools.importing.found import Conversation, LeftOut, Part, Wrong
-from hummock_tools.importing.own_words import answer_words, own_words, text_of
-from hummock_tools.importing.transcripts import (
+from hummock_tools.importing.conversations import (
+    INJECTED,
     Changed,
+    Conversation,
+    LeftOut,
+    Part,
+    Piece,
     Said,
-    json_lines,
+    Wrong,
+    answer_words,
     object_in,
+    own_words,
     parts_of_each,
     text_in,
+    text_of,
     time_of,
-    turns,
+    turns_of_lines,
 )
+from hummock_tools.importing.json_items import Fields
 
 NAME = "codex"
 
@@ -42,12 +47,6 @@ _ITEMS = {
     "tool_search_output": "tool output",
 }
 _TEXTS = ("input_text", "output_text", "text")
-
-
-def well_known() -> Path:
-    """The folder with all rollouts of this user."""
-    home = os.environ.get("CODEX_HOME")
-    return (Path(home) if home else Path.home() / ".codex") / "sessions"
 
 
 def is_line(fields: Fields) -> bool:
@@ -77,35 +76,32 @@ class _Rollout:
 
     def parts(self) -> Iterator[Part]:
         """The memories of the session."""
-        return turns(self._said(), lambda: Conversation(source=NAME, id=self._id(), folder=self._folder))
+        return turns_of_lines(
+            self._path, self._said, lambda: Conversation(source=NAME, id=self._id(), folder=self._folder)
+        )
 
     def _id(self) -> str:
         return self._session or self._path.stem
 
-    def _said(self) -> Iterator[Said | Changed | LeftOut | Wrong]:
-        for line in json_lines(self._path):
-            if isinstance(line, Wrong):
-                yield line
-                continue
-            where, fields = line
-            inside = fields.get("payload")
-            payload = inside if isinstance(inside, dict) else fields
-            kind = fields.get("type") if payload is not fields else _old_kind(fields)
-            if self._is_subagent:
-                yield LeftOut(reason="transcripts of subagents")
-            elif kind == "session_meta":
-                self._begin(payload)
-            elif kind == "turn_context":
-                self._turn = text_in(payload, "turn_id")
-            elif kind == "response_item":
-                yield from self._item(fields, payload)
-            elif kind in _ENVELOPES:
-                # The display log says again what the items say.
-                yield LeftOut(reason="bookkeeping")
-            elif isinstance(kind, str):
-                yield LeftOut(reason="lines of unknown kinds")
-            else:
-                yield Wrong(where=where, reason="no line of Codex: it has no type")
+    def _said(self, where: str, fields: Fields) -> Iterator[Piece]:
+        inside = fields.get("payload")
+        payload = inside if isinstance(inside, dict) else fields
+        kind = fields.get("type") if payload is not fields else _old_kind(fields)
+        if self._is_subagent:
+            yield LeftOut(reason="transcripts of subagents")
+        elif kind == "session_meta":
+            self._begin(payload)
+        elif kind == "turn_context":
+            self._turn = text_in(payload, "turn_id")
+        elif kind == "response_item":
+            yield from self._item(fields, payload)
+        elif kind in _ENVELOPES:
+            # The display log says again what the items say.
+            yield LeftOut(reason="bookkeeping")
+        elif isinstance(kind, str):
+            yield LeftOut(reason="lines of unknown kinds")
+        else:
+            yield Wrong(where=where, reason="no line of Codex: it has no type")
 
     def _begin(self, meta: Fields) -> None:
         if self._session:
@@ -125,12 +121,12 @@ class _Rollout:
             return
         role = item.get("role")
         if role not in ("user", "assistant"):
-            yield LeftOut(reason="what hooks and the tool injected")
+            yield LeftOut(reason=INJECTED)
             return
         clean = own_words if role == "user" else answer_words
         text = "\n\n".join(filter(None, map(clean, text_of(item.get("content"), _TEXTS))))
         if not text:
-            yield LeftOut(reason="what hooks and the tool injected")
+            yield LeftOut(reason=INJECTED)
             return
         time = time_of(fields, "timestamp") or self._start
         yield Said(text=text, time=time, turn=self._new_turn() if role == "user" else "")

@@ -1,21 +1,30 @@
-"""The formats of files of memories: our own export, also of version 1, mem0, and others."""
+"""The formats of files of memories: our own export, also of version 1, what mem0 gives out, and others."""
 
 from __future__ import annotations
 
 import json
 import uuid
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from enum import StrEnum
 from functools import partial
 from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, cast
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1.transfer_pb2 import TransferChunk, TransferEnd, TransferMemory, TransferRecord
-from hummock_tools.importing import fields as read
-from hummock_tools.importing.fields import (
+from hummock_tools.importing import json_items as read
+from hummock_tools.importing.conversations import SOURCE, Found, LeftOut, Wrong, hash_of
+from hummock_tools.importing.conversations import Part as FoundPart
+from hummock_tools.importing.databases import NotRead
+from hummock_tools.importing.json_items import (
+    BadFile,
     BadLine,
     BadRecord,
     Fields,
+    Item,
     Line,
     NotWhole,
     OtherProject,
@@ -23,8 +32,10 @@ from hummock_tools.importing.fields import (
     Place,
     Retired,
     Value,
+    items,
+    lines_of,
+    messages,
 )
-from hummock_tools.importing.json_items import BadFile, Item, items, messages
 
 _VERSION, _CURRENT = 1, 2
 _HISTORY = {"messages": "maxMessages", "characters": "maxCharacters"}
@@ -317,3 +328,48 @@ def _feeling(label: str) -> str:
 
 def _made_id(*parts: str) -> str:
     return str(uuid.uuid5(_IDS, "\0".join(parts)))
+
+
+_MEMBERS = ("memories.jsonl.gz", "memories.json")
+
+
+def openmemory_member(path: Path) -> str:
+    """The file of memories in an OpenMemory export; empty if the path is no such ZIP."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = frozenset(archive.namelist())
+    except (OSError, zipfile.BadZipFile):
+        return ""
+    return next((name for name in _MEMBERS if name in names), "")
+
+
+def read_mem0(path: Path) -> Iterator[FoundPart]:
+    """The memories of a file of mem0 or OpenMemory: an answer of the API, a backup, or a ZIP. Raises: NotRead."""
+    member = openmemory_member(path)
+    try:
+        with ExitStack() as stack:
+            if member:
+                archive = stack.enter_context(zipfile.ZipFile(path))
+                file = cast(BinaryIO, stack.enter_context(archive.open(member)))
+            else:
+                file = stack.enter_context(path.open("rb"))
+            yield from _parts(str(path), file)
+    except (OSError, zipfile.BadZipFile, RuntimeError) as error:
+        raise NotRead(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _parts(name: str, file: BinaryIO) -> Iterator[FoundPart]:
+    for part in read_file(lines_of(file), FileFormat.MEM0):
+        match part:
+            case Line(record=record, unfit=unfit):
+                memory = record.memory.memory
+                if len(memory.metadata) < _MOST_FACTS:
+                    memory.metadata[SOURCE] = "mem0"
+                memory.source_hash = hash_of(memory.SerializeToString(deterministic=True))
+                yield Found(memory=memory)
+                if unfit:
+                    yield LeftOut(reason="tags and facts that are too long or too many", count=unfit)
+            case Retired(state=state):
+                yield LeftOut(reason=f"memories that are {state}")
+            case BadLine(place=place, reason=reason) | NotWhole(place=place, reason=reason):
+                yield Wrong(where=f"{name}, {place}", reason=reason)

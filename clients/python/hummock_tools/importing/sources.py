@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from hummock_tools.importing import claude_code, claude_mem, codex, copilot, cursor, mem0
+from hummock_tools.importing import claude_code, codex, copilot, databases
+from hummock_tools.importing.conversations import Part, Wrong, json_lines, transcripts
 from hummock_tools.importing.databases import NotRead, is_database, tables
-from hummock_tools.importing.found import Part, Wrong
-from hummock_tools.importing.transcripts import json_lines, transcripts
+from hummock_tools.importing.formats import openmemory_member, read_mem0
 
 _LOOKED_AT_LINES = 20
 
@@ -36,14 +37,29 @@ class Reader:
     well_known: Callable[[], Path] | None = None
 
 
+def _below_home(variable: str, folder: str, inside: str) -> Callable[[], Path]:
+    """Finds what a tool keeps inside a folder of the home directory, or where an environment variable has moved it."""
+
+    def find() -> Path:
+        moved = os.environ.get(variable)
+        return (Path(moved) if moved else Path.home() / folder) / inside
+
+    return find
+
+
 READERS: dict[Source, Reader] = {
-    Source.CLAUDE_CODE: Reader(read=claude_code.read, well_known=claude_code.well_known),
-    Source.CODEX: Reader(read=codex.read, well_known=codex.well_known),
-    Source.CURSOR: Reader(read=cursor.read, well_known=cursor.well_known),
-    Source.COPILOT: Reader(read=copilot.read, well_known=copilot.well_known),
-    Source.MEM0: Reader(read=mem0.read),
-    Source.OPENMEMORY: Reader(read=mem0.read),
-    Source.CLAUDE_MEM: Reader(read=claude_mem.read, well_known=claude_mem.well_known),
+    Source.CLAUDE_CODE: Reader(
+        read=claude_code.read, well_known=_below_home("CLAUDE_CONFIG_DIR", ".claude", "projects")
+    ),
+    Source.CODEX: Reader(read=codex.read, well_known=_below_home("CODEX_HOME", ".codex", "sessions")),
+    Source.CURSOR: Reader(read=databases.read_cursor, well_known=databases.cursor_database),
+    # Chats of VS Code have to be named.
+    Source.COPILOT: Reader(read=copilot.read, well_known=_below_home("COPILOT_HOME", ".copilot", "session-state")),
+    Source.MEM0: Reader(read=read_mem0),
+    Source.OPENMEMORY: Reader(read=read_mem0),
+    Source.CLAUDE_MEM: Reader(
+        read=databases.read_claude_mem, well_known=_below_home("CLAUDE_MEM_DATA_DIR", ".claude-mem", "claude-mem.db")
+    ),
 }
 """Readers of all sources but Markdown, which is indexed."""
 
@@ -68,10 +84,10 @@ def kind_of(path: Path) -> Source | None:
         return _kind_of_folder(path)
     if is_database(path):
         named = tables(path)
-        if cursor.TABLE in named:
+        if databases.CURSOR_TABLE in named:
             return Source.CURSOR
-        return Source.CLAUDE_MEM if named >= claude_mem.TABLES else None
-    if mem0.member_of(path):
+        return Source.CLAUDE_MEM if named >= databases.CLAUDE_MEM_TABLES else None
+    if openmemory_member(path):
         return Source.OPENMEMORY
     if path.suffix.lower() in (".md", ".markdown"):
         return Source.MARKDOWN
@@ -79,9 +95,9 @@ def kind_of(path: Path) -> Source | None:
 
 
 def _kind_of_folder(path: Path) -> Source | None:
-    database = cursor.database_of(path)
+    database = databases.cursor_database_in(path)
     # VS Code has a database there as well, which holds no chats.
-    if is_database(database) and cursor.TABLE in tables(database):
+    if is_database(database) and databases.CURSOR_TABLE in tables(database):
         return Source.CURSOR
     if (path / ".obsidian").is_dir():
         return Source.MARKDOWN

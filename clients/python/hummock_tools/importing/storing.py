@@ -23,7 +23,7 @@ from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_client.v1.transfer_pb2 import TransferMessage, TransferRecord, TransferSession
-from hummock_tools.importing.found import Found, LeftOut, Part, Wrong, project_of
+from hummock_tools.importing.conversations import Found, LeftOut, Part, Wrong, project_of
 
 _BATCH_MEMORIES = 64
 _BATCH_BYTES = 1 << 20
