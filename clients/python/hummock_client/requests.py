@@ -6,7 +6,7 @@ import sys
 import uuid
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypedDict
+from typing import Protocol, TypedDict
 
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -113,6 +113,19 @@ class ReadOptions(TypedDict, total=False):
 
     view: memory_pb2.MemoryView.ValueType
     min_seq: int
+
+
+class EnumNames(Protocol):
+    """An enum of the contract."""
+
+    def items(self) -> Iterable[tuple[str, int]]:
+        """Names and numbers."""
+
+
+def enum_word(enum: EnumNames, number: int) -> str:
+    """Return a value's name without its enum's prefix; the number if only a newer service knows the value."""
+    names = {value: name for name, value in enum.items()}
+    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()
 
 
 def new_request_id() -> str:

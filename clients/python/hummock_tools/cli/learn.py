@@ -13,13 +13,13 @@ from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import describe, status_error
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.streaming import batches
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, Service, connect
-from hummock_tools.cli.output import HOW_TO_KEEP, Meter, ask, enum_word, note, print_line, secret_sums, warn
+from hummock_tools.cli.output import HOW_TO_KEEP, Meter, ask, note, print_line, secret_sums, warn
 from hummock_tools.importing.json_items import BadFile, BadLine, lines_of, messages
 
 

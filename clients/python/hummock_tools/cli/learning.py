@@ -9,23 +9,12 @@ import typer
 from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.v1 import learning_pb2
 from hummock_client.v1 import learning_service_pb2 as pb
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, connect
-from hummock_tools.cli.output import (
-    Meter,
-    ask,
-    cell,
-    enum_word,
-    new_table,
-    note,
-    print_json,
-    print_line,
-    print_page,
-    print_table,
-)
+from hummock_tools.cli.output import Meter, ask, cell, new_table, note, print_json, print_line, print_page, print_table
 
 app = typer.Typer(no_args_is_help=True, help="Show and change how a project learns of its entries.")
 

@@ -20,11 +20,10 @@ from hummock_tools.cli.background import BackgroundService, ending_signals_inter
 from hummock_tools.cli.connection import CommandFailed, channel_to, packages_of, resolved_target
 from hummock_tools.cli.index import follow_beside
 from hummock_tools.cli.output import confirm, note, print_line, warn
-from hummock_tools.mcp.reach import ServingEnded
 from hummock_tools.project_name import open_folder, project_of
 
 if TYPE_CHECKING:
-    from hummock_tools.mcp.reach import Reach
+    from hummock_tools.mcp.server import Reach
     from hummock_tools.setup.agents import Agent
     from hummock_tools.setup.config_files import Change
 
@@ -85,7 +84,7 @@ def serve(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         asyncio.run(serving.over_stdio(project, resolved, reach))
-    except ServingEnded as ended:
+    except serving.ServingEnded as ended:
         raise CommandFailed(str(ended)) from ended
 
 
@@ -117,7 +116,7 @@ def _starting(target: str) -> Reach:
     service = BackgroundService(target, note)
 
     async def reach() -> bool:
-        from hummock_tools.mcp.reach import Refused
+        from hummock_tools.mcp.server import Refused
 
         try:
             return await service.start()

@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from hummock_tools.cli import options
@@ -21,7 +21,6 @@ from hummock_tools.cli.output import (
     ask,
     cell,
     confirm,
-    enum_word,
     kind_word,
     new_table,
     note,

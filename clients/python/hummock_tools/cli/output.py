@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
-from typing import Protocol, Self, TypeVar
+from typing import Self, TypeVar
 
 import grpc
 import typer
@@ -237,19 +237,6 @@ def _line(stage: str, done: int, total: int | None, elapsed_s: float) -> str:
     if total is None or not rate:
         return f"{stage}: {done}"
     return f"{stage}: {done}/{total}, {rate:.0f}/s, {max(0.0, total - done) / rate:.0f} s left"
-
-
-class EnumNames(Protocol):
-    """An enum of the contract."""
-
-    def items(self) -> Iterable[tuple[str, int]]:
-        """Names and numbers."""
-
-
-def enum_word(enum: EnumNames, number: int) -> str:
-    """Return a value's name without its enum's prefix; the number if only a newer service knows the value."""
-    names = {value: name for name, value in enum.items()}
-    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()
 
 
 HOW_TO_KEEP = "`hummock projects settings set {project} secrets.policy=warn` keeps such texts; learn them again then"

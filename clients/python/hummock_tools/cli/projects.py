@@ -13,24 +13,13 @@ from google.protobuf.json_format import ParseDict, ParseError
 from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.v1 import admin_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
 from hummock_client.v1 import project_service_pb2 as projects_pb
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CommandFailed, connect, packages_of
-from hummock_tools.cli.output import (
-    age,
-    ask,
-    cell,
-    enum_word,
-    new_table,
-    print_json,
-    print_line,
-    print_page,
-    print_table,
-    warn,
-)
+from hummock_tools.cli.output import age, ask, cell, new_table, print_json, print_line, print_page, print_table, warn
 
 _MIB = 1 << 20
 _MOST = 5

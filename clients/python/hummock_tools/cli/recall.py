@@ -13,7 +13,7 @@ from rich.table import Table
 from typer import Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, recall_pb2
@@ -22,7 +22,6 @@ from hummock_tools.cli.output import (
     age,
     ask,
     cell,
-    enum_word,
     kind_word,
     new_table,
     note,

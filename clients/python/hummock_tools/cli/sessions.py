@@ -10,12 +10,12 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from typer import Argument, Option
 
 from hummock_client.channel import DEFAULT_TARGET
-from hummock_client.requests import new_request_id
+from hummock_client.requests import enum_word, new_request_id
 from hummock_client.v1 import context_service_pb2, session_pb2
 from hummock_client.v1 import session_service_pb2 as pb
 from hummock_tools.cli import options
 from hummock_tools.cli.connection import CALL_TIMEOUT_S, CommandFailed, Service, connect
-from hummock_tools.cli.output import ask, cell, enum_word, new_table, note, print_json, print_line, print_page
+from hummock_tools.cli.output import ask, cell, new_table, note, print_json, print_line, print_page
 
 app = typer.Typer(no_args_is_help=True, help="Read conversations, watch them, and correct what was said.")
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from hummock_client.requests import enum_word
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2
 
@@ -48,7 +49,7 @@ class Found(_Answer):
         """Converts the contract's message."""
         return cls(
             id=result.memory_id,
-            type=_word(pb.SearchScope, result.scope),
+            type=enum_word(pb.SearchScope, result.scope),
             title=result.title,
             content=result.content,
             score=round(result.score, 4),
@@ -112,8 +113,8 @@ class MemoryInFull(_Answer):
         texts = (record.question, record.answer, domain.summary, memory.content)
         return cls(
             id=memory.id,
-            kind=_word(memory_pb2.MemoryKind, memory.kind),
-            origin=_word(memory_pb2.Origin, memory.origin),
+            kind=enum_word(memory_pb2.MemoryKind, memory.kind),
+            origin=enum_word(memory_pb2.Origin, memory.origin),
             title=memory.title,
             summary=memory.summary,
             tags=list(memory.tags),
@@ -151,7 +152,7 @@ class Remembered(_Answer):
         """Converts the contract's message."""
         return cls(
             id=result.id,
-            status=_word(pb.LearnStatus, result.status),
+            status=enum_word(pb.LearnStatus, result.status),
             redacted=[each.kind for each in result.secrets if each.redacted],
             note=_DUPLICATE.format(id=result.duplicate_of) if result.duplicate_of else "",
             held_for=list(result.held_for),
@@ -205,17 +206,4 @@ def _nothing_known(response: pb.SearchResponse | pb.RenderResponse) -> str:
 
 def _degraded(degraded: Iterable[recall_pb2.Degradation]) -> list[str]:
     part, reason = recall_pb2.DegradedPart, recall_pb2.DegradationReason
-    return [f"{_word(part, each.part)}: {each.message or _word(reason, each.reason)}" for each in degraded]
-
-
-class EnumNames(Protocol):
-    """An enum of the contract."""
-
-    def items(self) -> Iterable[tuple[str, int]]:
-        """Names and numbers."""
-
-
-def _word(enum: EnumNames, number: int) -> str:
-    """A value's name without its enum's prefix; the number if only a newer service knows the value."""
-    names = {value: name for name, value in enum.items()}
-    return names.get(number, str(number)).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()
+    return [f"{enum_word(part, each.part)}: {each.message or enum_word(reason, each.reason)}" for each in degraded]

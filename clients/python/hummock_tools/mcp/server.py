@@ -10,10 +10,10 @@ from __future__ import annotations
 import logging
 import re
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import unquote
 
 from mcp.server.lowlevel import Server
@@ -35,12 +35,11 @@ from mcp.types import (
 )
 
 from hummock.core.errors import places_of
-from hummock_tools.mcp.reach import Refused, UnknownMemory
 
 if TYPE_CHECKING:
     from mcp.server.context import ServerRequestContext
 
-    from hummock_tools.mcp.calls import ProjectCalls
+    from hummock_tools.mcp.tools import ProjectCalls
 
 INSTRUCTIONS: Final = """\
 Hummock keeps what is known about this project: its code, its domain knowledge, what was learnt and decided before.
@@ -60,6 +59,18 @@ _MEMORY_URI: Final = re.compile(r"hummock://memory/([^/?#]+)")
 _CRASHED: Final = "something went wrong inside the MCP server; its log on stderr says what"
 
 _log = logging.getLogger(__name__)
+
+
+class Refused(Exception):
+    """A call failed; the message is for the model and contains the remedy if known."""
+
+
+class UnknownMemory(Refused):
+    """The memory does not exist."""
+
+
+Reach: TypeAlias = Callable[[], Awaitable[bool]]
+"""Starts the service if possible; true if a failed call may work now. Raises: Refused."""
 
 
 def memory_server(connect: Callable[[], ProjectCalls], on_start: Callable[[], None]) -> Server[Any]:
@@ -145,7 +156,7 @@ class _Handlers:
         if found is None:
             raise MCPError(INVALID_PARAMS, f"{params.uri} is no resource; read hummock://memory/ID")
         try:
-            memory = await self._calls().read(unquote(found[1]))
+            memory = await self._calls().memory(unquote(found[1]))
         except Refused as refused:
             code = INVALID_PARAMS if isinstance(refused, UnknownMemory) else INTERNAL_ERROR
             raise MCPError(code, str(refused), {"uri": params.uri}) from refused

@@ -32,12 +32,11 @@ from mcp.types import (
 from pydantic import ValidationError
 
 from hummock.core.errors import places_of
-from hummock_tools.mcp.reach import Reach, Refused, ServingEnded, as_it_is
-from hummock_tools.mcp.server import memory_server
+from hummock_tools.mcp.server import Reach, Refused, memory_server
 
 if TYPE_CHECKING:
     from hummock_client import AsyncClient
-    from hummock_tools.mcp.calls import ProjectCalls
+    from hummock_tools.mcp.tools import ProjectCalls
 
 
 _NO_JSON: Final = "Parse error: this is not JSON"
@@ -55,6 +54,10 @@ _VALUE: Final = re.compile(rf"\s*+:\s*+({_STRING}|-?[0-9]{{1,20}})\s*+[,}}]", re
 _MOST_TOKENS: Final = 50_000
 _MOST_DIGITS: Final = 4300
 """Python's own limit of an int."""
+
+
+class ServingEnded(Exception):
+    """The server has ended although its client has not; the message says why."""
 
 
 class NotAMessage(ValueError):
@@ -242,10 +245,10 @@ async def _connected(project: str, target: str, reach: Reach | None) -> AsyncIte
     def connect() -> ProjectCalls:
         nonlocal client
         from hummock_client import AsyncClient
-        from hummock_tools.mcp.calls import ProjectCalls
+        from hummock_tools.mcp.tools import ProjectCalls
 
         client = AsyncClient(target)
-        return ProjectCalls(client, project, reach or as_it_is)
+        return ProjectCalls(client, project, reach)
 
     def on_start() -> None:
         nonlocal starting

@@ -1,18 +1,35 @@
-"""The tools: what a model is told of each, what each takes and gives, and how arguments that do not fit are refused."""
+"""The tools: what a model is told of each, what each takes, asks of the service and gives.
+
+Arguments that do not fit are refused in words for the model.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 
+import grpc
+from anyio.lowlevel import checkpoint_if_cancelled
 from mcp.types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hummock.core.tools import MAX_SEARCH_TOP_K, SEARCH_TOP_K, ToolDefinition, read_tool, search_tool
-from hummock_tools.mcp.calls import ProjectCalls
-from hummock_tools.mcp.reach import Refused
+from hummock_client import AsyncClient
+from hummock_client.errors import HummockCallError, describe
+from hummock_client.time_zone import own_zone
+from hummock_client.v1 import context_service_pb2, memory_pb2, recall_pb2
 from hummock_tools.mcp.results import Forgotten, MemoryInFull, Remembered, SearchResults, TaskContext
+from hummock_tools.mcp.server import Reach, Refused, UnknownMemory
+
+Answer = TypeVar("Answer")
+
+_ENDING_S: Final = 1.0
+"""Seconds for which a stopping service may still accept connections."""
+
+_READY_S: Final = 20.0
+"""Longest wait for a started service that listens to answer."""
 
 MAX_FORGOTTEN: Final = 100
 """Memories that one call of `forget` removes at most: a slip of a model costs no more."""
@@ -39,6 +56,58 @@ _ADDS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent
 _REMOVES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
 
+class ProjectCalls:
+    """Calls to the service about the memories of one project."""
+
+    def __init__(self, client: AsyncClient, project: str, reach: Reach | None) -> None:
+        """`reach` starts the service where it is away; None leaves that to others."""
+        self.project = project
+        self._client = client
+        self._reach = reach
+        self._is_reached = False
+
+    async def memory(self, id: str) -> MemoryInFull:
+        """One memory in full. Raises: UnknownMemory, Refused."""
+        return MemoryInFull.of(await self.answer(lambda client: client.get(self.project, id)))
+
+    async def answer(self, call: Callable[[AsyncClient], Awaitable[Answer]]) -> Answer:
+        """Return the service's answer; starts or restarts the service if necessary. Raises: Refused.
+
+        A write is repeated only when it found nobody: remembering twice is one memory, forgetting twice as once.
+        """
+        try:
+            if not self._is_reached:
+                await self._reached()
+                self._is_reached = True
+            try:
+                return await call(self._client)
+            except HummockCallError as error:
+                if error.reason != grpc.StatusCode.UNAVAILABLE.name or not await self._reached_again():
+                    raise
+                return await call(self._client)
+        except asyncio.CancelledError:
+            # gRPC raises one of its own, by which the scope that cancelled does not know its cancellation again: the
+            # server's loop would end with the call. This raises the scope's.
+            await checkpoint_if_cancelled()
+            raise
+        except HummockCallError as error:
+            failure = UnknownMemory if error.code is grpc.StatusCode.NOT_FOUND else Refused
+            raise failure(describe(error, self._client.target)) from error
+
+    async def _reached(self) -> bool:
+        return self._reach is not None and await self._reach()
+
+    async def _reached_again(self) -> bool:
+        """Restarts a service that did not answer; true if it is ready then."""
+        if not await self._reached():
+            await asyncio.sleep(_ENDING_S)
+            if not await self._reached():
+                return False
+        # A connection that was refused is not tried again at once, unless somebody waits for it.
+        await self._client.wait_until_ready(_READY_S)
+        return True
+
+
 class Arguments(BaseModel):
     """Arguments of a tool; unknown arguments are refused."""
 
@@ -58,8 +127,13 @@ class Search(Arguments):
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
         """Searches of one session are one conversation."""
-        text, results = await calls.search(self.query, self.topK, self.type, session_id)
-        return _answer(results, text)
+        scope = context_service_pb2.SearchScope.Value(f"SEARCH_SCOPE_{self.type.upper()}")
+        found = await calls.answer(
+            lambda client: client.search(
+                calls.project, self.query, scope=scope, top_k=self.topK, session_id=session_id, time_zone=own_zone()
+            )
+        )
+        return _answer(SearchResults.of(found), found.text)
 
 
 class ReadMemory(Arguments):
@@ -69,7 +143,7 @@ class ReadMemory(Arguments):
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
         """The memory as JSON."""
-        return _answer(await calls.read(self.id))
+        return _answer(await calls.memory(self.id))
 
 
 class Remember(Arguments):
@@ -81,7 +155,16 @@ class Remember(Arguments):
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
         """Remembers the text and returns the outcome."""
-        return _answer(await calls.remember(self.text, self.title, self.tags))
+        memory = memory_pb2.Memory(
+            kind=memory_pb2.MEMORY_KIND_NOTE,
+            # MANUAL would say that a person wrote it, and no chat recalls AI_OUTPUT.
+            origin=memory_pb2.ORIGIN_SUMMARY,
+            title=self.title,
+            tags=self.tags,
+            content=self.text,
+        )
+        learnt = await calls.answer(lambda client: client.learn(calls.project, [memory]))
+        return _answer(Remembered.of(learnt.results[0]))
 
 
 class Forget(Arguments):
@@ -97,8 +180,9 @@ class Forget(Arguments):
     ]
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
-        """Forgets the memories and returns the outcome."""
-        return _answer(await calls.forget(self.ids))
+        """Forgets the memories, all in one write, and returns the outcome."""
+        removed = await calls.answer(lambda client: client.delete(calls.project, self.ids))
+        return _answer(Forgotten(forgotten=removed.deleted_count, missing_ids=list(removed.missing_ids)))
 
 
 class RecallContext(Arguments):
@@ -111,8 +195,16 @@ class RecallContext(Arguments):
     ] = None
 
     async def call(self, calls: ProjectCalls, session_id: str) -> CallToolResult:
-        """The section as Markdown, and with what is known about it."""
-        context = await calls.recall_context(self.task, self.budget_tokens)
+        """The section of the CODE preset as Markdown, and with what is known about it; nothing is counted as used."""
+        request = context_service_pb2.RenderRequest(
+            project=calls.project,
+            recall=recall_pb2.RecallRequest(query_text=self.task, preset=recall_pb2.PRESET_CODE, time_zone=own_zone()),
+            form=context_service_pb2.RENDER_FORM_CONTEXT,
+            budget_tokens=self.budget_tokens,
+            # Nothing has been learnt where an agent begins.
+            allow_missing=True,
+        )
+        context = TaskContext.of(await calls.answer(lambda client: client.send(request)))
         return _answer(context, context.text or _NOTHING_KNOWN)
 
 
