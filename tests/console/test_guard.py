@@ -8,7 +8,7 @@ import pytest
 
 from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as memories
-from hummock_tools.console.guard import MAX_BODY_BYTES
+from hummock_tools.console.view import MAX_BODY_BYTES
 from tests.console.browser import Browser
 from tests.service.calls import learn
 from tests.service.inputs import note

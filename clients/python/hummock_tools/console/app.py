@@ -1,4 +1,8 @@
-"""The console as one application: its addresses, its connection to the service, and what becomes of failures."""
+"""The console as one application: its addresses, its connection to the service, and what is refused.
+
+The console has no login, so a page of another origin, or one whose name was made to resolve to this machine, must
+neither read nor write through it.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,36 @@ from typing import Final
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from hummock.local_http import WholeBodies, config_of
 from hummock_client import HummockCallError
 from hummock_tools import loopback
 from hummock_tools.console.ask_page import ask, prompt
-from hummock_tools.console.garden_page import decide, garden, live_memories, review, session, sessions
-from hummock_tools.console.guard import BadInput, Fields, Guard
+from hummock_tools.console.garden_page import (
+    add_memory,
+    decide,
+    delete_memory,
+    edit_memory,
+    garden,
+    live_memories,
+    memory,
+    new_memory,
+    review,
+    session,
+    sessions,
+    undo,
+)
 from hummock_tools.console.learning_page import learning, live_learning
 from hummock_tools.console.map_page import found_stars, live_stars, one_star, star_map, stars
-from hummock_tools.console.memory_page import add_memory, delete_memory, edit_memory, memory, new_memory, undo
 from hummock_tools.console.service_page import operations, operations_now, projects
-from hummock_tools.console.view import COOKIE, LANGUAGES, STATIC, Console, View, go_to, status_of
+from hummock_tools.console.view import COOKIE, LANGUAGES, STATIC, BadInput, Console, Fields, View, go_to, status_of
 
 _DRAIN_S: Final = 1
 """Seconds. Pages are short; only the streams of open pages remain."""
@@ -142,3 +158,64 @@ def _posted(post: Post) -> Callable[[Request], Awaitable[Response]]:
 def _view_of(request: Request) -> View:
     console: Console = request.app.state.console
     return View(request, console)
+
+
+HEADERS: Final = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    # Not no-referrer: browsers would send our own forms with an Origin of "null".
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+}
+
+_READS = frozenset({"GET", "HEAD"})
+_OURS = frozenset({"", "same-origin", "none"})
+
+
+class Guard:
+    """Turns away requests that do not come from this very address; sets the headers of all answers."""
+
+    def __init__(self, app: ASGIApp, names: tuple[str, ...]) -> None:
+        """Pass requests whose Host is among `names` to `app`."""
+        self._app = app
+        self._names = frozenset(names)
+        self._origins = frozenset(f"http://{name}" for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the lifespan."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            raise ValueError(f"{scope['type']} is not spoken here")
+        refusal = self._refusal(scope["method"], Headers(scope=scope))
+        await (refusal or self._app)(scope, receive, _with_headers(send))
+
+    def _refusal(self, method: str, headers: Headers) -> ASGIApp | None:
+        if headers.get("host", "").lower() not in self._names:
+            return PlainTextResponse("this console is not at that address\n", 421)
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in self._origins:
+            return PlainTextResponse("pages of other origins may not ask\n", 403)
+        # Links from elsewhere may open a page; nothing else of another site may ask, whatever it sends as Origin.
+        if headers.get("sec-fetch-site", "") not in _OURS and (
+            method not in _READS or headers.get("sec-fetch-mode") != "navigate"
+        ):
+            return PlainTextResponse("pages of other sites may not ask\n", 403)
+        return None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            headers.update(HEADERS)
+            # Pages hold memories; a disk is no place for copies of them.
+            headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return sending

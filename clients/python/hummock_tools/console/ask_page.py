@@ -18,8 +18,7 @@ from hummock_client import HummockCallError
 from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import explain_pb2, memory_pb2, recall_pb2
-from hummock_tools.console.guard import BadInput, Fields
-from hummock_tools.console.view import View, link, milliseconds, status_of, titles_of
+from hummock_tools.console.view import BadInput, Fields, View, link, milliseconds, status_of, titles_of
 
 NUMBERS: Final = ("relevance_weight", "min_similarity", "half_life_days")
 """Fields of the tuning that the forms of both columns have, as sliders where scripts run."""
