@@ -40,8 +40,8 @@ from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_tools.indexing.chunker import fragments
 from hummock_tools.indexing.markdown import MARKDOWN_SUFFIXES
+from hummock_tools.indexing.tree import memory_input
 from hummock_tools.indexing.walk import walk
-from hummock_tools.indexing.wire import memory_input
 
 PART, EMBEDDING = "model", "embedding"
 _TOKENS = 16

@@ -18,7 +18,7 @@ from bench.eval.noise import noise_slices, rows
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CODE, Way
 from bench.service import say
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 
 COMMIT = "173bbb4"
 """Commit of the tree that the questions are about."""

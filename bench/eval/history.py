@@ -16,8 +16,7 @@ from bench.eval.indexed import Indexed, SetSkipped, at_commit
 from bench.eval.sets import Corpus, Question, Slice
 from bench.eval.ways import AGENT, CODE
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_tools.indexing.chunker import fragments
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile, fragments
 from hummock_tools.indexing.walk import git
 
 TREES = (("bf23efb", "11db27c"), ("11db27c", "6c357f1"))

@@ -11,14 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from hummock_client.v1 import memory_pb2 as pb
-from hummock_tools.indexing.chunker import fragments
-from hummock_tools.indexing.content import content_reason
+from hummock_tools.indexing.chunker import Fragment, SourceFile, fragments
 from hummock_tools.indexing.decoding import decoded
-from hummock_tools.indexing.fragment import Fragment, SourceFile
 from hummock_tools.indexing.languages import language_of, without_grammar
-from hummock_tools.indexing.skips import SkipReason, name_reason
+from hummock_tools.indexing.skips import SkipReason, content_reason, name_reason
+from hummock_tools.indexing.tree import memory_input
 from hummock_tools.indexing.walk import git, walk
-from hummock_tools.indexing.wire import memory_input
 
 
 class SetSkipped(Exception):

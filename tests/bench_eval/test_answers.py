@@ -15,7 +15,7 @@ from bench.eval.sets import CORPORA, Corpus, Question, Slice
 from bench.eval.ways import AGENT, CHAT, CODE, RecallPath
 from hummock import models
 from hummock_client.v1 import recall_pb2
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 from tests.bench_eval import datasets
 
 pytestmark = pytest.mark.long

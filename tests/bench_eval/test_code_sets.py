@@ -11,7 +11,7 @@ import pytest
 from bench.eval.code_questions import FOLDERS, CodeQuestion, class_slices, code_questions, name_slices, question_slices
 from bench.eval.history import changes, history
 from bench.eval.indexed import Indexed, SetSkipped, at_commit, of_package
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 
 pytestmark = pytest.mark.long
 

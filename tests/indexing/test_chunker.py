@@ -7,9 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hummock_tools.indexing import Fragment, SourceFile, fragments
-from hummock_tools.indexing.chunker import MAX_FRAGMENT_CHARACTERS
-from hummock_tools.indexing.fragment import MAX_ID_BYTES, distinct, located_id
+from hummock_tools.indexing.chunker import (
+    MAX_FRAGMENT_CHARACTERS,
+    MAX_ID_BYTES,
+    Fragment,
+    SourceFile,
+    distinct,
+    fragments,
+    located_id,
+)
 from hummock_tools.indexing.languages import LANGUAGES, without_grammar
 
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock_tools.indexing import SkipReason
-from hummock_tools.indexing.content import content_reason
-from hummock_tools.indexing.skips import name_reason
+from hummock_tools.indexing.skips import SkipReason, content_reason, name_reason
 
 APACHE = "Copyright 2020 The Authors\n\nLicensed under the Apache License, Version 2.0 (the License).\n"
 BODY = "package pay\n\nfunc Repay(amount int) int { return amount }\n"

@@ -14,8 +14,8 @@ from random import Random
 
 import pytest
 
-from hummock_tools.indexing import SkipReason
 from hummock_tools.indexing.decoding import Decoded, decoded, guess
+from hummock_tools.indexing.skips import SkipReason
 from tests.indexing.test_walk import collect, write
 
 _ENCODINGS = {

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import DomainKnowledge, MemoryIndex, Payload
 from hummock.text.template import embedded
-from hummock_tools.indexing import DomainEntry, SourceFile, content_hash, domain_entries
-from hummock_tools.indexing.markdown import MAX_SUMMARY_CHARACTERS, names_of
+from hummock_tools.indexing.chunker import SourceFile
+from hummock_tools.indexing.markdown import MAX_SUMMARY_CHARACTERS, DomainEntry, domain_entries, names_of
+from hummock_tools.indexing.tree import content_hash
 
 KNOWN = frozenset(
     {

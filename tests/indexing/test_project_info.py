@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hummock_tools.demo import sample_repository
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 from hummock_tools.indexing.project_info import MAX_MANIFEST_BYTES, MOST_NAMED, Made, Manifests
 from hummock_tools.indexing.walk import walk
 

@@ -17,9 +17,9 @@ from hummock_client.v1 import memory_service_pb2 as memory_pb
 from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex
 from hummock_tools.indexing.sync import SyncReport, bring, remove, sync
+from hummock_tools.indexing.tree import Changes
 from hummock_tools.indexing.walk import open_root
 from hummock_tools.indexing.watch import Follower, WatchCallbacks
-from hummock_tools.indexing.wire import Changes
 from tests.indexing.test_walk import git, write
 from tests.service.conftest import model, models_dir, project, service
 from tests.service.running import Stubs

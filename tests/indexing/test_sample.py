@@ -4,7 +4,8 @@ from collections import Counter
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_tools.demo import load_sample, sample_repository
-from hummock_tools.indexing import domain_entries, fragments
+from hummock_tools.indexing.chunker import fragments
+from hummock_tools.indexing.markdown import domain_entries
 from hummock_tools.indexing.walk import walk
 
 QUESTIONS = [

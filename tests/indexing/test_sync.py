@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import project_service_pb2 as project_pb
 from hummock_tools.demo import sample_repository
-from hummock_tools.indexing import Fragment, changes, content_hash
+from hummock_tools.indexing.chunker import Fragment
 from hummock_tools.indexing.sync import Progress, SyncReport, sync
+from hummock_tools.indexing.tree import changes, content_hash
 from tests.indexing.service import KeptMemories, serving
 from tests.sure import sure
 

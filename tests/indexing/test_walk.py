@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from hummock_tools.indexing import MissingExtra, SkipReason, SourceFile, Tally
+from hummock_tools.indexing.chunker import SourceFile
+from hummock_tools.indexing.skips import MissingExtra, SkipReason
+from hummock_tools.indexing.tree import Tree
 from hummock_tools.indexing.walk import Refused, open_root, read_file, walk
 
 
@@ -292,12 +294,11 @@ def test_a_root_that_is_no_folder_is_an_error(root: Path) -> None:
         collect(root / "nowhere")
 
 
-def test_a_tally_counts_files_and_reasons(root: Path) -> None:
+def test_a_look_counts_files_and_reasons(root: Path) -> None:
     write(root, {"a.py": "x = 1\n", ".env": "K=1\n", "b.pem": "x\n", "c.bin": b"\0"})
-    tally = Tally()
-    for file in walk(root, tally.skip):
-        tally.keep(len(file.data))
-    counts = tally.counts
+    tree = Tree(root)
+    tree.look((), lambda files: None)
+    counts = tree.counts
     assert (counts.files, counts.file_bytes, counts.skipped_total) == (1, 6, 3)
     assert list(counts.skipped.items()) == [("may hold secrets", 2), ("binary", 1)]
 

@@ -16,7 +16,7 @@ import grpc
 import pytest
 
 from hummock_client.v1 import memory_service_pb2 as memory_pb
-from hummock_tools.indexing import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 from hummock_tools.indexing.folder import Folder, Indexed
 from hummock_tools.indexing.skips import Rules
 from hummock_tools.indexing.walk import source_file

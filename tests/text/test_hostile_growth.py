@@ -36,13 +36,11 @@ from hummock.text.time_words import time_intervals
 from hummock.text.tokens import EstimatedTokens
 from hummock_kernels.analyzer import BODY
 from hummock_tools.importing.formats import FileFormat, read_file
-from hummock_tools.indexing.chunker import fragments
-from hummock_tools.indexing.content import content_reason
+from hummock_tools.indexing.chunker import SourceFile, fragments
 from hummock_tools.indexing.decoding import decoded
-from hummock_tools.indexing.fragment import SourceFile
 from hummock_tools.indexing.markdown import domain_entries
 from hummock_tools.indexing.project_info import Manifests
-from hummock_tools.indexing.skips import Rules
+from hummock_tools.indexing.skips import Rules, content_reason
 from hummock_tools.setup import jsonc
 from tests.growth import Shape, grows_with_its_length_alone, shapes
 

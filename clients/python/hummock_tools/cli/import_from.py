@@ -191,7 +191,7 @@ def _index(path: Path | None, project: str, target: str, *, dry_run: bool, json:
 
 def _preview(path: Path, project: str, target: str, *, json: bool) -> None:
     with packages_of("code"):
-        from hummock_tools.indexing import MissingExtra
+        from hummock_tools.indexing.skips import MissingExtra
         from hummock_tools.indexing.sync import preview
     with connect(target) as service, Meter() as meter:
         try:

@@ -122,7 +122,7 @@ def index_repository(
 ) -> SyncReport:
     """Index a folder with a progress bar on stderr. Raises: CommandFailed, grpc.RpcError."""
     with packages_of("code"):
-        from hummock_tools.indexing import MissingExtra
+        from hummock_tools.indexing.skips import MissingExtra
         from hummock_tools.indexing.sync import sync
     with Meter() as meter:
 
@@ -298,8 +298,8 @@ def _follow(
 ) -> None:
     """Index the folder and follow it for ever; `on_batch` hears if a batch is the first. Raises: CommandFailed."""
     _require_watchfiles()
-    from hummock_tools.indexing import MissingExtra
     from hummock_tools.indexing.folder import Folder
+    from hummock_tools.indexing.skips import MissingExtra
     from hummock_tools.indexing.sync import counting
     from hummock_tools.indexing.watch import CannotWatch, Follower, WatchCallbacks, changes_of
 

@@ -14,11 +14,10 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 
-from hummock_tools.indexing.fragment import escaped
+from hummock_tools.indexing.chunker import escaped
 from hummock_tools.indexing.skips import OnSkip, is_presentable
-from hummock_tools.indexing.tree import OnFile, Tree, check_name
+from hummock_tools.indexing.tree import Changes, OnFile, Tree, changes, check_name
 from hummock_tools.indexing.walk import open_root
-from hummock_tools.indexing.wire import Changes, changes
 
 _MAX_ROOT_CHARACTERS = 512
 """The limit of a value of a memory's metadata."""

@@ -287,10 +287,7 @@ class _Reader:
     def _is_function_value(self, node: Node) -> bool:
         if node.type in _FUNCTION_VALUES:
             return node.parent is not None and node.parent.type == "export_statement"
-        if node.type not in self.language.valued:
-            return False
-        value = node.child_by_field_name("value") or node.child_by_field_name("right")
-        return value is not None and value.type in _FUNCTION_VALUES
+        return node.type in self.language.valued and _held_function(node) is not None
 
     def _symbol(self, outer: Node, node: Node, first_row: int, prefix: str, depth: int) -> Symbol:
         path = _joined(prefix, self.language.name_of(node, self.source))
@@ -337,18 +334,20 @@ class _Reader:
         return not self.source[row_start : node.start_byte].strip()
 
 
-def _body(node: Node) -> Node | None:
+def _held_function(node: Node) -> Node | None:
+    """The function that a declaration or an assignment gives a name."""
     value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is not None and value.type in _FUNCTION_VALUES:
-        node = value
+    return value if value is not None and value.type in _FUNCTION_VALUES else None
+
+
+def _body(node: Node) -> Node | None:
+    node = _held_function(node) or node
     body = node.child_by_field_name("body")
     return body or next((child for child in node.children if child.type in _BODY_KINDS), None)
 
 
 def _parameters_of(node: Node) -> Node | None:
-    value = node.child_by_field_name("value") or node.child_by_field_name("right")
-    if value is not None and value.type in _FUNCTION_VALUES:
-        node = value
+    node = _held_function(node) or node
     while True:
         found = node.child_by_field_name("parameters") or next(
             (child for child in node.children if child.type in _PARAMETER_KINDS), None

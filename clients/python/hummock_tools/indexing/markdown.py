@@ -9,18 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import unquote
 
-from hummock_tools.indexing.fragment import SourceFile, distinct, located_id
-from hummock_tools.indexing.sections import (
-    MAX_HEADING_CHARACTERS,
-    NOT_PROSE,
-    WIKI_LINK,
-    Section,
-    sections,
-    shown,
-    verbatim,
-)
+from hummock_tools.indexing.chunker import SourceFile, distinct, located_id
 
 MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdx"})
 MAX_SUMMARY_CHARACTERS = 500
@@ -72,8 +64,7 @@ class DomainEntry:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _FrontMatter:
+class _FrontMatter(NamedTuple):
     """A document's head: the rows that it takes, and what it says of all of the document."""
 
     rows: int = 0
@@ -91,8 +82,8 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
     """
     entries: list[DomainEntry] = []
     taken: set[str] = set()
-    front = _front_matter(file.lines())
-    for section in _sections_of(file):
+    front, found = _read(file)
+    for section in found:
         for turn, lines in enumerate(_parts(section.lines), start=1):
             place = "/".join(section.headings) + (f"@{turn}" if turn > 1 else "")
             identity = located_id(file.path, distinct(place, taken))
@@ -106,7 +97,7 @@ def domain_entries(file: SourceFile, known_paths: Set[str], shared_names: Set[st
 
 def names_of(file: SourceFile) -> frozenset[str]:
     """The headings of its sections that have a text, folded, so that they can be compared with other documents'."""
-    return frozenset(_name(section.headings[-1]) for section in _sections_of(file))
+    return frozenset(_name(section.headings[-1]) for section in _read(file)[1])
 
 
 def _name(heading: str) -> str:
@@ -139,11 +130,11 @@ def _aliases(heading: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for part in named if 1 < len(part) <= _MAX_ALIAS_CHARACTERS and part != heading))
 
 
-def _sections_of(file: SourceFile) -> Iterator[Section]:
+def _read(file: SourceFile) -> tuple[_FrontMatter, Iterator[_Section]]:
     lines = file.lines()
     front = _front_matter(lines)
     stem = file.path.rpartition("/")[2].rpartition(".")[0]
-    return sections(lines[front.rows :], front.title or stem, stem)
+    return front, _sections(lines[front.rows :], front.title or stem, stem)
 
 
 def _front_matter(lines: Sequence[str]) -> _FrontMatter:
@@ -172,7 +163,7 @@ def _made_front_matter(rows: int, values: Mapping[str, Sequence[str]]) -> _Front
     dates = (_date(value) for value in _listed(values, "date", "created", parted_by=","))
     return _FrontMatter(
         rows=rows,
-        title=_unquoted(" ".join(values.get("title", ())))[:MAX_HEADING_CHARACTERS],
+        title=_unquoted(" ".join(values.get("title", ())))[:_MAX_HEADING_CHARACTERS],
         tags=tuple(dict.fromkeys(tag for tag in tags if tag and _is_label(tag, _MAX_TAG_CHARACTERS)))[:_MAX_TAGS],
         aliases=tuple(dict.fromkeys(one for one in aliases if _is_label(one, _MAX_NAME_CHARACTERS)))[:_MAX_ALIASES],
         date=next(filter(None, dates), ""),
@@ -191,7 +182,7 @@ def _listed(values: Mapping[str, Sequence[str]], *names: str, parted_by: str) ->
 
 def _tags_in(lines: Sequence[str]) -> Iterator[str]:
     """The tags of a text, outside of code."""
-    for line, is_verbatim, in_comment in verbatim(lines):
+    for line, is_verbatim, in_comment in _verbatim(lines):
         found = [] if is_verbatim or in_comment or "#" not in line else _TAG.findall(_NO_TEXT.sub("", line))
         yield from (tag for tag in found if len(tag) <= _MAX_TAG_CHARACTERS and not _COLOUR.fullmatch(tag))
 
@@ -243,7 +234,7 @@ def _summary(lines: Sequence[str]) -> str:
 def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
     """Runs of prose without their links' targets; code, tables, HTML, pictures and comments are passed over."""
     held: list[str] = []
-    for line, is_verbatim, in_comment in verbatim((*lines, "")):
+    for line, is_verbatim, in_comment in _verbatim((*lines, "")):
         text = _prose(line)
         if text and not (is_verbatim or in_comment):
             held.append(text)
@@ -254,9 +245,9 @@ def _paragraphs(lines: Sequence[str]) -> Iterator[str]:
 
 def _prose(line: str) -> str:
     stripped = line.strip()
-    if stripped.startswith(NOT_PROSE) or stripped.startswith(("![", "[![")):
+    if stripped.startswith(_NOT_PROSE) or stripped.startswith(("![", "[![")):
         return ""
-    return shown(stripped)
+    return _shown(stripped)
 
 
 def _cut(paragraph: str) -> str:
@@ -287,7 +278,7 @@ def _mentioned_files(text: str, document_path: str, known_paths: Set[str]) -> tu
 
 
 def _linked(text: str) -> Iterator[str]:
-    for link in WIKI_LINK.finditer(text):
+    for link in _WIKI_LINK.finditer(text):
         name = link[1].strip()
         yield name if "." in posixpath.basename(name) else f"{name}.md"
     yield from (unquote(link[1]).partition("#")[0] for link in _TARGET.finditer(text))
@@ -305,3 +296,155 @@ def _unique_names(known_paths: frozenset[str]) -> dict[str, str]:
     names = {path: posixpath.basename(path) for path in known_paths}
     counts = Counter(names.values())
     return {name: path for path, name in names.items() if counts[name] == 1}
+
+
+_MAX_HEADING_CHARACTERS = 120
+_LARGE_BYTES = 4096
+"""A section above this is parted at its headings of the next level, down to the fourth: it speaks of several things."""
+
+_EVERY_LEVEL = 2
+"""Headings down to this level begin a section whatever its size."""
+
+_DEEPEST_LEVEL = 4
+_FENCE = re.compile(r"\s*+(`{3,}|~{3,})([^`]*+)$")
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_HTML = re.compile(r"</?(?:a|b|br|code|em|font|i|img|kbd|p|span|strong|sub|sup)\b[^<>]{0,500}>", re.IGNORECASE)
+"""Elements that a heading may have, of which a reader sees at most what is in them."""
+
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#\n]{1,300})(?:#[^\[\]|\n]{0,300})?(?:\|([^\[\]\n]{1,300}))?\]\]")
+"""A link of a vault: the note, then what is shown in its place; a heading between them is passed over."""
+
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\([^()\n]{0,2000}\)")
+_NOT_PROSE = ("#", "|", "<", "```", "~~~", "---", "===", "***")
+"""Beginnings of lines that are no prose."""
+
+_NO_TITLE = (*_NOT_PROSE, ">", "- ", "* ", "+ ")
+
+
+class _Section(NamedTuple):
+    """A part of a document with a text of its own, in which headings of deeper levels are lines like others.
+
+    `headings` are those above it and its own, the document's first.
+    """
+
+    headings: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+class _Block(NamedTuple):
+    """A heading and what stands below it up to the next one; level 0 has none."""
+
+    level: int
+    heading: str
+    written: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+def _sections(lines: Sequence[str], name: str, stem: str) -> Iterator[_Section]:
+    """Sections with a text of their own, in order; what stands before the first heading is named after the document.
+
+    Each heading of the first two levels begins one. So does a deeper one, where the section that it stands in is large.
+    `name` is that of the document, `stem` stands for a heading without a text.
+    """
+    path: list[tuple[int, str]] = [(0, name)]
+    for blocks in _parted(list(_blocks(lines)), _EVERY_LEVEL):
+        first = blocks[0]
+        if first.level:
+            path = [
+                (level, heading)
+                for level, heading in path
+                if 0 < level < first.level or (not level and first.level > 1)
+            ]
+            path.append((first.level, first.heading or stem))
+        below = (line for block in blocks[1:] for line in (*block.written, *block.lines))
+        held = (*first.lines, *below)
+        if any(line.strip() for line in held):
+            yield _Section(headings=tuple(heading for _, heading in path), lines=held)
+
+
+def _parted(blocks: Sequence[_Block], level: int) -> Iterator[Sequence[_Block]]:
+    """Blocks by sections: parted before headings of this level and above, and large ones at the next level again."""
+    begins = [place for place, block in enumerate(blocks) if not place or block.level <= level]
+    for begin, end in zip(begins, [*begins[1:], len(blocks)], strict=True):
+        part = blocks[begin:end]
+        size_bytes = sum(len(line.encode()) + 1 for block in part for line in block.lines)
+        if level < _DEEPEST_LEVEL and len(part) > 1 and size_bytes > _LARGE_BYTES:
+            yield from _parted(part, level + 1)
+        else:
+            yield part
+
+
+def _blocks(lines: Sequence[str]) -> Iterator[_Block]:
+    """The document by its headings down to the deepest level that may begin a section."""
+    level, heading = 0, ""
+    written: tuple[str, ...] = ()
+    held: list[str] = []
+    for row, (line, is_verbatim, _) in enumerate(_verbatim(lines)):
+        found = None if is_verbatim else _heading(lines, row)
+        if found is None or found[0] > _DEEPEST_LEVEL:
+            held.append(line)
+            continue
+        above = written
+        written = (line,)
+        if _UNDERLINE.match(line):
+            written = (held.pop(), line)  # the heading's text, which stood above its underline
+        yield _Block(level=level, heading=heading, written=above, lines=tuple(held))
+        level, heading = found
+        held = []
+    yield _Block(level=level, heading=heading, written=written, lines=tuple(held))
+
+
+def _shown(text: str) -> str:
+    """The text with what links show in the place of the links."""
+    return _LINK.sub(r"\1", _WIKI_LINK.sub(lambda link: link[2] or link[1], text))
+
+
+def _verbatim(lines: Sequence[str]) -> Iterator[tuple[str, bool, bool]]:
+    """Each line, whether it belongs to a fence or to a comment begun above it, and whether one is open after it."""
+    fence, in_comment = "", False
+    for line in lines:
+        was_open = bool(fence) or in_comment
+        fence = "" if in_comment else _fence_after(fence, line)
+        in_comment = not fence and _in_comment_after(in_comment, line)
+        yield line, was_open or bool(fence), in_comment
+
+
+def _fence_after(fence: str, line: str) -> str:
+    """The fence that is open after the line, or nothing."""
+    match = _FENCE.match(line)
+    if match is None:
+        return fence
+    marks, info = match.groups()
+    if not fence:
+        return str(marks)
+    closes = marks[0] == fence[0] and len(marks) >= len(fence) and not info.strip()
+    return "" if closes else fence
+
+
+def _in_comment_after(in_comment: bool, line: str) -> bool:
+    opened, closed = line.rfind("<!--"), line.rfind("-->")
+    return opened > closed if max(opened, closed) >= 0 else in_comment
+
+
+def _heading(lines: Sequence[str], row: int) -> tuple[int, str] | None:
+    """(level, text) where the row is a heading, or the underline of one."""
+    line = lines[row]
+    match = _HEADING.match(line)
+    if match is not None:
+        return len(match.group(1)), _heading_text(line[match.end() :])
+    underline = _UNDERLINE.match(line)
+    above = lines[row - 1] if row else ""
+    is_lone = row < 2 or not lines[row - 2].strip()
+    is_no_text = _HEADING.match(above) or above.startswith(("    ", "\t")) or not above.strip()
+    if underline is None or not is_lone or is_no_text or above.lstrip().startswith(_NO_TITLE):
+        return None
+    return (1 if "=" in underline.group(1) else 2), _heading_text(above)
+
+
+def _heading_text(raw: str) -> str:
+    text = raw.strip()
+    closed = text.rstrip("#")
+    if closed != text and (not closed or closed[-1] in " \t"):
+        text = closed.rstrip()
+    return _HTML.sub("", _shown(text)).replace("`", "").replace("**", "").strip()[:_MAX_HEADING_CHARACTERS]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from xml.parsers import expat
 
-from hummock_tools.indexing.fragment import SourceFile
+from hummock_tools.indexing.chunker import SourceFile
 
 MOST_NAMED: Final = 16
 """Largest number of technologies: more would fill a prompt with what nobody asks for."""

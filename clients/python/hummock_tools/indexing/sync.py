@@ -24,9 +24,8 @@ from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.project_service_pb2_grpc import ProjectServiceStub
 from hummock_tools.indexing.folder import Folder, Indexed, OtherIndex, StoredFragment, made_names, root_of
 from hummock_tools.indexing.project_info import MOST_NAMED, Made
-from hummock_tools.indexing.skips import OnSkip, SkipReason, WalkCounts
-from hummock_tools.indexing.tree import Guessed, OnFile, shown_root
-from hummock_tools.indexing.wire import ROOT, Changes, index_name
+from hummock_tools.indexing.skips import OnSkip, SkipReason
+from hummock_tools.indexing.tree import ROOT, Changes, Guessed, OnFile, WalkCounts, index_name, shown_root
 
 Stage: TypeAlias = Literal["read", "send", "delete"]
 

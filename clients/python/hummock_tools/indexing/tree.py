@@ -1,24 +1,28 @@
-"""A repository as memories, kept up to date with the disk: unchanged files are neither read nor cut again."""
+"""A repository as memories, kept up to date with the disk: unchanged files are neither read nor cut again.
+
+What is put on the wire of each, and which must be sent or deleted, is said here too.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias
 
 from hummock_client.v1 import memory_pb2
-from hummock_tools.indexing.chunker import fragments
-from hummock_tools.indexing.fragment import Fragment, SourceFile
+from hummock_client.v1 import memory_pb2 as pb
+from hummock_tools.indexing.chunker import Fragment, SourceFile, fragments
 from hummock_tools.indexing.languages import without_grammar
 from hummock_tools.indexing.markdown import MARKDOWN_SUFFIXES, DomainEntry, domain_entries, names_of
 from hummock_tools.indexing.project_info import Made, Manifests, is_manifest
-from hummock_tools.indexing.skips import OWN_RULES, Rules, SkipReason, Tally, WalkCounts, is_presentable
+from hummock_tools.indexing.skips import OWN_RULES, Rules, SkipReason, is_presentable
 from hummock_tools.indexing.walk import Refused, folder_reason, list_paths, open_root, own_rules, source_file
-from hummock_tools.indexing.wire import content_hash, memory_input
 
 OnFile: TypeAlias = Callable[[int], None]
 _Stamp: TypeAlias = tuple[int, ...]
@@ -55,6 +59,20 @@ class Guessed:
     encoding: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkCounts:
+    """Counts of a walk: files to index, their bytes, and paths left out by reason, the commonest first."""
+
+    files: int
+    file_bytes: int
+    skipped: Mapping[str, int]
+
+    @property
+    def skipped_total(self) -> int:
+        """Paths left out; a directory that was not entered counts once."""
+        return sum(self.skipped.values())
+
+
 class Tree:
     """The memories of the repository below `root`, a folder without links, or of a part of it.
 
@@ -70,7 +88,7 @@ class Tree:
         self.root = root
         self.name = name
         self.part = part
-        self.counts: WalkCounts = Tally().counts
+        self.counts = WalkCounts(files=0, file_bytes=0, skipped={})
         self.left_out: list[tuple[str, str]] = []
         self._files: dict[str, _File] = {}
         self._own: Rules | None = None
@@ -87,12 +105,10 @@ class Tree:
             FileNotFoundError, NotADirectoryError: The root is not a directory.
             ValueError, MissingExtra: As `own_rules` and `list_paths`.
         """
-        tally = Tally()
         left_out: list[tuple[str, str]] = []
 
         def skip(path: str, reason: str) -> None:
             if path.startswith(self.part):
-                tally.skip(path, reason)
                 left_out.append((path, reason))
 
         before = self._files
@@ -112,12 +128,11 @@ class Tree:
                 if file.reason is not None:
                     skip(path, file.reason)
                     continue
-                if path.startswith(self.part):
-                    tally.keep(file.file_bytes)
                 kept += 1
                 on_file(kept)
         self._files, self._own, self._own_stamp = files, own, own_stamp
-        self.counts, self.left_out = tally.counts, left_out
+        self.left_out = left_out
+        self.counts = self._counted()
         self._cut_documents(before)
         return _differing(before, files, self.part)
 
@@ -172,6 +187,12 @@ class Tree:
 
     def _mine(self) -> list[tuple[str, _File]]:
         return [(path, file) for path, file in self._files.items() if path.startswith(self.part)]
+
+    def _counted(self) -> WalkCounts:
+        sizes = [file.file_bytes for _, file in self._mine() if file.reason is None]
+        reasons = Counter(str(reason) for _, reason in self.left_out)
+        skipped = dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
+        return WalkCounts(files=len(sizes), file_bytes=sum(sizes), skipped=skipped)
 
     def _read(self, root_fd: int, path: str, own: Rules | None, stamp: _Stamp) -> _File:
         try:
@@ -280,3 +301,102 @@ def _differing(before: Mapping[str, _File], after: Mapping[str, _File], part: st
         {(path, files[path].digest) for path in _indexed(files) if path.startswith(part)} for files in (before, after)
     ]
     return len({path for path, _ in digests[0] ^ digests[1]})
+
+
+REPOSITORY_TAG = "repository:"
+ROOT = "root"
+"""Metadata key of the root of indexed memories."""
+
+# Part of every hash: raise it when the same values come to be put on the wire differently.
+_RECIPE = 1
+_HASH_BYTES = 16
+# No part of the hash where they are empty, so that what earlier versions have sent is not sent again.
+_ADDED = frozenset({"tags", "date"})
+# The title is embedded with every chunk of a fragment, and a small model's window has 256 tokens.
+_MAX_TITLE_CHARACTERS = 160
+_MAX_DOCUMENT_TITLE_CHARACTERS = 1024
+
+
+def memory_input(memory: Fragment | DomainEntry, name: str, root: str) -> pb.Memory:
+    """The memory to learn, of the index of this name; the project's first one has none."""
+    tags = [f"{REPOSITORY_TAG}{name}"] if name else []
+    message = _code(memory, tags) if isinstance(memory, Fragment) else _domain(memory, tags)
+    message.metadata[ROOT] = root
+    return message
+
+
+def index_name(tags: Sequence[str]) -> str:
+    """The name of the index that a listed memory with these tags belongs to."""
+    return next((tag.removeprefix(REPOSITORY_TAG) for tag in tags if tag.startswith(REPOSITORY_TAG)), "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """Ids to send, in the repository's order; ids to delete, sorted; and how many may stay as they are.
+
+    `taken` are ids of the repository that another index has: neither sent nor deleted.
+    """
+
+    send: tuple[str, ...]
+    delete: tuple[str, ...]
+    unchanged: int
+    taken: frozenset[str] = frozenset()
+
+
+def changes(local: Mapping[str, str], remote: Mapping[str, str]) -> Changes:
+    """Compare the content hashes of the repository and of the service, by id."""
+    send = tuple(key for key, digest in local.items() if remote.get(key) != digest)
+    delete = tuple(sorted(remote.keys() - local.keys()))
+    return Changes(send=send, delete=delete, unchanged=len(local) - len(send))
+
+
+def content_hash(memory: Fragment | DomainEntry) -> str:
+    """Hash all fields sent for a memory: 32 hexadecimal digits, equal in every process and version."""
+    # Not `asdict`, which copies every value.
+    given = ((each.name, getattr(memory, each.name)) for each in fields(memory))
+    values = {name: value for name, value in given if value or name not in _ADDED}
+    named = {"recipe": _RECIPE, "type": type(memory).__name__, **values}
+    canonical = json.dumps(named, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return blake2b(canonical.encode(), digest_size=_HASH_BYTES).hexdigest()
+
+
+def _code(fragment: Fragment, tags: list[str]) -> pb.Memory:
+    return pb.Memory(
+        id=fragment.id,
+        kind=pb.MEMORY_KIND_CODE_FRAGMENT,
+        origin=pb.ORIGIN_INDEXER,
+        title=fragment.title[:_MAX_TITLE_CHARACTERS],
+        tags=["code", fragment.language, *tags],
+        content=fragment.content,
+        code_fragment=pb.CodeFragment(
+            path=fragment.path,
+            start_line=fragment.start_line,
+            end_line=fragment.end_line,
+            language=fragment.language,
+            symbol=fragment.symbol,
+        ),
+        source_hash=content_hash(fragment),
+    )
+
+
+def _domain(entry: DomainEntry, tags: list[str]) -> pb.Memory:
+    message = pb.Memory(
+        id=entry.id,
+        kind=pb.MEMORY_KIND_DOMAIN_KNOWLEDGE,
+        origin=pb.ORIGIN_INDEXER,
+        title=entry.title[:_MAX_DOCUMENT_TITLE_CHARACTERS],
+        tags=[*dict.fromkeys(("docs", *tags, *_own_tags(entry)))],
+        content=entry.content,
+        domain_knowledge=pb.DomainKnowledge(
+            domain=entry.domain, aliases=entry.aliases, summary=entry.summary, key_files=entry.key_files
+        ),
+        source_hash=content_hash(entry),
+    )
+    if entry.date:
+        message.event_time.FromDatetime(datetime.fromisoformat(entry.date))
+    return message
+
+
+def _own_tags(entry: DomainEntry) -> Iterator[str]:
+    """A note's tags, but for those that would name an index."""
+    return (tag for tag in entry.tags if not tag.startswith(REPOSITORY_TAG))

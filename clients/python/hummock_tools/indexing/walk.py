@@ -16,9 +16,8 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
-from hummock_tools.indexing.content import content_reason
+from hummock_tools.indexing.chunker import SourceFile, suffix_of
 from hummock_tools.indexing.decoding import NOTEBOOK_SUFFIX, cells_as_text, decoded
-from hummock_tools.indexing.fragment import SourceFile, suffix_of
 from hummock_tools.indexing.skips import (
     GIT_RULES,
     MAX_FILE_BYTES,
@@ -26,6 +25,7 @@ from hummock_tools.indexing.skips import (
     OnSkip,
     Rules,
     SkipReason,
+    content_reason,
     directory_reason,
     is_ignored,
     is_presentable,
