@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
 from hummock_tools.cli import options
-from hummock_tools.setup import jsonc
+from hummock_tools.setup import documents
 from hummock_tools.setup.agents import AGENTS
-from hummock_tools.setup.jsonc import NotReadable, read, with_item, with_value, without
+from hummock_tools.setup.documents import NotReadable, read, with_item, with_value, without
 
 pytestmark = pytest.mark.long
 
@@ -164,7 +164,7 @@ def test_the_environment_moves_files(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_opencode_has_servers_where_its_file_has_others(home: Path, name: str, text: str, path: list[str]) -> None:
     file = write(home / ".config/opencode" / name, text)
     assert install("opencode", "--yes").exit_code == 0
-    servers = jsonc.read(file.read_text(encoding="utf-8"))
+    servers = documents.read(file.read_text(encoding="utf-8"))
     for key in path:
         servers = servers[key]
     assert servers["hummock"] == {"type": "local", "command": USER_COMMAND}
@@ -195,7 +195,7 @@ def test_comments_order_and_commas_of_json_stay(home: Path) -> None:
     assert install("cursor", "--yes").exit_code == 0
     text = file.read_text(encoding="utf-8")
     begin, end = text.index('    "hummock": {'), text.index('  },\n  "z"')
-    assert (text[:begin] + text[end:], list(jsonc.read(text)["mcpServers"])) == (CURSOR, ["other", "hummock"])
+    assert (text[:begin] + text[end:], list(documents.read(text)["mcpServers"])) == (CURSOR, ["other", "hummock"])
     assert file.stat().st_mode & 0o777 == 0o640
     again = install("cursor")
     assert again.stdout == f"{file} is as it should be; nothing written\n"

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from hummock.cli.main import app
 from hummock_client import DEFAULT_TARGET
-from hummock_tools.setup import config_files, jsonc
+from hummock_tools.setup import config_files, documents
 from hummock_tools.setup.agents import AGENTS
 
 pytestmark = pytest.mark.long
@@ -116,7 +116,7 @@ def own_files(home: Path, name: str) -> list[Path]:
 
 def read(path: Path) -> dict[str, Any]:
     text = path.read_text(encoding="utf-8")
-    return tomllib.loads(text) if path.suffix == ".toml" else jsonc.read(text)
+    return tomllib.loads(text) if path.suffix == ".toml" else documents.read(text)
 
 
 def server_in(home: Path, name: str) -> list[str]:
@@ -193,7 +193,7 @@ def test_undo_leaves_the_rest_of_an_edited_file_byte_for_byte(home: Path) -> Non
 def test_a_file_that_was_made_stays_if_its_user_put_something_in(home: Path) -> None:
     assert setup("--agent", "gemini", "--yes").exit_code == 0
     file = home / ".gemini/settings.json"
-    text = jsonc.with_value(file.read_text(encoding="utf-8"), ["theme"], "dark")
+    text = documents.with_value(file.read_text(encoding="utf-8"), ["theme"], "dark")
     write(file, text)
     assert setup("--undo", "--yes").exit_code == 0
     assert read(file) == {"theme": "dark"}

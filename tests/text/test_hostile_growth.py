@@ -41,7 +41,7 @@ from hummock_tools.indexing.decoding import decoded
 from hummock_tools.indexing.markdown import domain_entries
 from hummock_tools.indexing.project_info import Manifests
 from hummock_tools.indexing.skips import Rules, content_reason
-from hummock_tools.setup import jsonc
+from hummock_tools.setup import documents
 from tests.growth import Shape, grows_with_its_length_alone, shapes
 
 pytestmark = pytest.mark.long
@@ -72,8 +72,8 @@ def each_json(text: str) -> list[object]:
 
 def as_json(text: str) -> object:
     try:
-        return jsonc.with_value('{"a": 1, ' + text, ("servers", "hummock"), {"command": "hummock"})
-    except (jsonc.NotReadable, ValueError, LookupError):
+        return documents.with_value('{"a": 1, ' + text, ("servers", "hummock"), {"command": "hummock"})
+    except (documents.NotReadable, ValueError, LookupError):
         return None
 
 

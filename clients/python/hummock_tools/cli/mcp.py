@@ -146,7 +146,7 @@ def install(
     with packages_of("mcp"):
         from hummock_tools.setup.agents import AGENTS, Machine
         from hummock_tools.setup.config_files import Change, Unchangeable, edited, text_of
-        from hummock_tools.setup.edits import ServerEntry
+        from hummock_tools.setup.plan import ServerEntry
     chosen = AGENTS[client]
     file = chosen.file(scope, Path.cwd(), Machine(home=Path.home(), environ=os.environ, platform=sys.platform))
     if file is None:

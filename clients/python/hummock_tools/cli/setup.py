@@ -20,8 +20,8 @@ from hummock_tools.cli.output import confirm, note, print_line, warn
 
 if TYPE_CHECKING:
     from hummock_tools.setup.agents import Machine
+    from hummock_tools.setup.config_files import Record
     from hummock_tools.setup.plan import Start, Step
-    from hummock_tools.setup.record import Record
 
 _HTTP_PORT: Final = "7422"
 _HOOK_TWIN: Final = "hummock-hook-py"
@@ -56,10 +56,6 @@ def setup(
     as_json: Annotated[bool, Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Give the agents on this machine the memory: tools, hooks, rules and a skill; shows the changes and asks."""
-    from hummock_tools.setup.agents import AGENTS, Machine
-    from hummock_tools.setup.config_files import Unchangeable
-    from hummock_tools.setup.record import read_record
-
     if undo and agent:
         raise BadParameter(
             "--undo is for all agents; `hummock mcp install --client NAME --remove` takes out one server"
@@ -67,6 +63,9 @@ def setup(
     # The server needs the one, files of Codex the other.
     with packages_of("mcp"):
         require_packages("mcp", "tomlkit")
+    from hummock_tools.setup.agents import AGENTS, Machine
+    from hummock_tools.setup.config_files import Unchangeable, read_record
+
     machine = Machine(home=Path.home(), environ=os.environ, platform=sys.platform)
     try:
         record = read_record(machine)
@@ -95,8 +94,7 @@ def setup(
 
 
 def _start(project: str, target: str) -> Start:
-    from hummock_tools.setup.edits import HOOK_PROGRAM
-    from hummock_tools.setup.plan import Start
+    from hummock_tools.setup.plan import HOOK_PROGRAM, Start
 
     # By whole paths: agents know no virtual environment. -P: a folder `hummock` of the open repository is not imported.
     hummock = [sys.executable, "-P", "-m", "hummock"]
