@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_tools.importing import claude_code, codex, copilot, databases, formats
-from hummock_tools.importing.conversations import Found, LeftOut, Part, Wrong
+from hummock_tools.importing.conversations import Finding, Found, LeftOut, Wrong
 from hummock_tools.importing.databases import NotRead
 from hummock_tools.importing.sources import Source, check_kind, kind_of
 from tests.importing import made
@@ -24,16 +24,16 @@ from tests.importing.made import FOLDER, SESSION, claude, claude_turn, codex_hea
 ENVIRONMENT = "<environment_context>\n<cwd>/x</cwd>\n</environment_context>"
 
 
-def found(parts: Iterable[Part]) -> list[Found]:
+def found(parts: Iterable[Finding]) -> list[Found]:
     return [part for part in parts if isinstance(part, Found)]
 
 
-def said(parts: Iterable[Part]) -> list[tuple[str, str, str]]:
+def said(parts: Iterable[Finding]) -> list[tuple[str, str, str]]:
     """Speaker, text and message of each memory."""
     return [(one.memory.speaker, one.memory.content, one.message_id) for one in found(parts)]
 
 
-def left_out(parts: Iterable[Part]) -> Counter[str]:
+def left_out(parts: Iterable[Finding]) -> Counter[str]:
     counts: Counter[str] = Counter()
     for part in parts:
         if isinstance(part, LeftOut):
@@ -41,7 +41,7 @@ def left_out(parts: Iterable[Part]) -> Counter[str]:
     return counts
 
 
-def wrong(parts: Iterable[Part]) -> list[str]:
+def wrong(parts: Iterable[Finding]) -> list[str]:
     return [part.reason for part in parts if isinstance(part, Wrong)]
 
 

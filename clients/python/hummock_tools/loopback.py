@@ -22,15 +22,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     address = _loopback(host, port)
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen(_BACKLOG)
-    except OSError:
-        listener.close()
-        raise
-    return listener
+    return socket.create_server((address, port), family=family, backlog=_BACKLOG)
 
 
 def url_of(listener: socket.socket) -> str:

@@ -228,12 +228,10 @@ def _stdout(process: subprocess.Popen[str]) -> IO[str]:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((_HOST, port))
-        except OSError:
-            return False
+    try:
+        socket.create_server((_HOST, port)).close()
+    except OSError:
+        return False
     return True
 
 
@@ -294,7 +292,8 @@ def listening(host: str, port: int) -> socket.socket:
     except loopback.NotLoopback as error:
         raise CommandFailed(str(error)) from error
     except OSError as error:
-        raise CommandFailed(f"{host}:{port}: {error.strerror or error}") from error
+        said = os.strerror(error.errno) if error.errno else error
+        raise CommandFailed(f"{host}:{port}: {said}") from error
 
 
 def _end_with_stdin() -> None:

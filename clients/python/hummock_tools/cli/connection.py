@@ -54,9 +54,15 @@ def connect(target: str) -> Iterator[Service]:
     Raises: CommandFailed, where the target is none, or a call made inside failed: with its fault, or the target's.
     """
     resolved = resolved_target(target)
+    with calling(resolved), channel_to(resolved) as channel:
+        yield Service(channel)
+
+
+@contextmanager
+def calling(resolved: str) -> Iterator[None]:
+    """Raises: CommandFailed, where a call made inside to a resolved target failed."""
     try:
-        with channel_to(resolved) as channel:
-            yield Service(channel)
+        yield
     except grpc.RpcError as error:
         if isinstance(error, grpc.Call):
             raise CommandFailed(describe(call_error(error, resolved), resolved)) from error

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json as json_lib
 import shlex
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ from hummock_tools.cli.connection import (
     CALL_TIMEOUT_S,
     CommandFailed,
     Service,
+    calling,
     channel_to,
     connect,
     packages_of,
@@ -98,6 +100,11 @@ with ! bring something back.
         report = index_repository(service, path, project, name=name, verbose=verbose)
         if report.info is not None:
             await_vectors(service, project) if wait else say_pending(service, project)
+    conclude(report, json=json)
+
+
+def conclude(report: SyncReport, *, json: bool) -> None:
+    """Prints the report of a run. Raises: typer.Exit with 1, where the service refused a part."""
     if json:
         print_line(json_lib.dumps(report, ensure_ascii=False, indent=2, default=plain))
     else:
@@ -106,12 +113,26 @@ with ! bring something back.
         raise typer.Exit(1)
 
 
+@contextmanager
+def reading(root: Path) -> Iterator[None]:
+    """Raises: CommandFailed, for an error in reading or following a folder inside."""
+    from hummock_tools.indexing.skips import MissingExtra
+    from hummock_tools.indexing.watch import CannotWatch
+
+    try:
+        yield
+    except OSError as error:
+        raise CommandFailed(f"{error.filename or root}: {error.strerror or error}") from error
+    except (MissingExtra, CannotWatch, ValueError) as error:
+        raise CommandFailed(str(error)) from error
+
+
 def _remove(path: Path, project: str, target: str, *, name: str, json: bool) -> None:
     with packages_of("code"):
         from hummock_tools.indexing.sync import remove
     with connect(target) as service, Meter() as meter:
         try:
-            deleted = remove(path, project, service.channel, name=name, on_progress=_shown_by(meter))
+            deleted = remove(path, project, service.channel, name=name, on_progress=shown_by(meter))
         except ValueError as error:
             raise CommandFailed(str(error)) from error
     print_line(json_lib.dumps({"deleted": deleted}) if json else f"{deleted} deleted")
@@ -122,21 +143,18 @@ def index_repository(
 ) -> SyncReport:
     """Index a folder with a progress bar on stderr. Raises: CommandFailed, grpc.RpcError."""
     with packages_of("code"):
-        from hummock_tools.indexing.skips import MissingExtra
         from hummock_tools.indexing.sync import sync
-    with Meter() as meter:
+    with Meter() as meter, reading(root):
 
         def skip(path: str, reason: str) -> None:
             if verbose:
                 meter.say(f"left out: {path} ({reason})")
 
-        try:
-            return sync(root, project, service.channel, name=name, on_progress=_shown_by(meter), on_skip=skip)
-        except (MissingExtra, OSError, ValueError) as error:
-            raise CommandFailed(describe_error(error, root)) from error
+        return sync(root, project, service.channel, name=name, on_progress=shown_by(meter), on_skip=skip)
 
 
-def _shown_by(meter: Meter) -> Callable[[Progress], None]:
+def shown_by(meter: Meter) -> Callable[[Progress], None]:
+    """Shows the progress of a run."""
     return lambda progress: meter.show(STAGES[progress.stage], progress.done, progress.total)
 
 
@@ -245,13 +263,6 @@ def _print_info(info: InfoReport, say: Callable[[str], None]) -> None:
         note(f"kept what somebody said: {', '.join(info.kept)}; `hummock projects set` changes it")
 
 
-def describe_error(error: Exception, root: Path) -> str:
-    """A message for people about an error in reading a folder."""
-    if isinstance(error, OSError):
-        return f"{error.filename or root}: {error.strerror or error}"
-    return str(error)
-
-
 def _watch(root: Path, project: str, target: str, *, name: str, verbose: bool, json: bool) -> None:
     """Index a folder, then follow it until Ctrl-C or SIGTERM, with a line to stdout for each batch."""
 
@@ -299,9 +310,8 @@ def _follow(
     """Index the folder and follow it for ever; `on_batch` hears if a batch is the first. Raises: CommandFailed."""
     _require_watchfiles()
     from hummock_tools.indexing.folder import Folder
-    from hummock_tools.indexing.skips import MissingExtra
     from hummock_tools.indexing.sync import counting
-    from hummock_tools.indexing.watch import CannotWatch, Follower, WatchCallbacks, changes_of
+    from hummock_tools.indexing.watch import Follower, WatchCallbacks, changes_of
 
     resolved = resolved_target(target)
     meter = Meter()
@@ -317,15 +327,15 @@ def _follow(
     def show(progress: Progress) -> None:
         # A batch is read in no time.
         if is_first or progress.stage != "read":
-            _shown_by(meter)(progress)
+            shown_by(meter)(progress)
 
     def skip(path: str, reason: str) -> None:
         if verbose and (path, reason) not in named:
             named.add((path, reason))
             meter.say(f"left out: {path} ({reason})")
 
-    try:
-        told = WatchCallbacks(on_away=away, on_trouble=trouble, on_progress=show)
+    told = WatchCallbacks(on_away=away, on_trouble=trouble, on_progress=show)
+    with calling(resolved), reading(root):
         folder = Folder(root, name, on_file=counting(show), on_skip=skip)
         follower = Follower(folder, project, lambda: channel_to(resolved), told)
         with meter:
@@ -335,11 +345,6 @@ def _follow(
             on_batch(first, True)
         for batch in follower.follow(changes_of(folder)):
             on_batch(batch, False)
-    except grpc.RpcError as error:
-        said = describe(call_error(error, resolved), resolved) if isinstance(error, grpc.Call) else str(error)
-        raise CommandFailed(said) from error
-    except (MissingExtra, CannotWatch, OSError, ValueError) as error:
-        raise CommandFailed(describe_error(error, root)) from error
 
 
 def _require_watchfiles() -> None:

@@ -346,10 +346,8 @@ def replace_older(
 ) -> None:
     """Let a newer note replace an older one, which no recall brings back from then on."""
     request = pb.ApproveReviewRequest(project=project, request_id=new_request_id(), replacements=_pair(newer, older))
-    with connect(target) as service:
-        _say_decided(
-            service.memories.ApproveReview(request, timeout=CALL_TIMEOUT_S), f"{newer} replaces {older}", json=json
-        )
+    reply = ask(target, lambda service: service.memories.ApproveReview, request)
+    _say_decided(reply, f"{newer} replaces {older}", json=json)
 
 
 @review_app.command("keep")
@@ -362,12 +360,8 @@ def keep_older(
 ) -> None:
     """Keep an older note beside a newer one, and do not ask about them again."""
     request = pb.RejectReviewRequest(project=project, request_id=new_request_id(), replacements=_pair(newer, older))
-    with connect(target) as service:
-        _say_decided(
-            service.memories.RejectReview(request, timeout=CALL_TIMEOUT_S),
-            f"{newer} does not replace {older}",
-            json=json,
-        )
+    reply = ask(target, lambda service: service.memories.RejectReview, request)
+    _say_decided(reply, f"{newer} does not replace {older}", json=json)
 
 
 def _pair(newer: str, older: str) -> list[pb.ReplacementPair]:

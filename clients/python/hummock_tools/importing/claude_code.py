@@ -5,17 +5,19 @@ Its makers call the format internal; lines of kinds that are not known here are 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from hummock_tools.changed_files import changed_in
 from hummock_tools.importing.conversations import (
     INJECTED,
+    SUBAGENTS,
+    UNKNOWN,
+    UUID,
     Changed,
     Conversation,
+    Finding,
     LeftOut,
-    Part,
     Piece,
     Said,
     Wrong,
@@ -48,7 +50,6 @@ _KINDS = {
     "file-history-snapshot": "bookkeeping",
     "file-history-delta": "bookkeeping",
 }
-_SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _BLOCKS = {
     "tool_use": "tool calls",
     "tool_result": "tool output",
@@ -64,7 +65,7 @@ def is_line(fields: Fields) -> bool:
     return isinstance(fields.get("type"), str) and ("sessionId" in fields or "leafUuid" in fields)
 
 
-def read(path: Path) -> Iterator[Part]:
+def read(path: Path) -> Iterator[Finding]:
     """The memories of a transcript, or of all below a folder. Subagents' transcripts are left out."""
     return parts_of_each(
         path,
@@ -78,10 +79,10 @@ class _Transcript:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._session = path.stem if _SESSION.fullmatch(path.stem) else ""
+        self._session = path.stem if UUID.fullmatch(path.stem) else ""
         self._folder = ""
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Finding]:
         """The memories of the session."""
         return turns_of_lines(
             self._path,
@@ -98,7 +99,7 @@ class _Transcript:
         elif _is_queued(fields):
             yield from self._queued(fields)
         elif isinstance(kind, str):
-            yield LeftOut(reason=_KINDS.get(kind, "lines of unknown kinds"))
+            yield LeftOut(reason=_KINDS.get(kind, UNKNOWN))
         else:
             yield Wrong(where=where, reason="no line of Claude Code: it has no type")
 
@@ -148,7 +149,7 @@ def _is_human(fields: Fields) -> bool:
 def _unsaid(fields: Fields, message: Fields) -> str:
     """Why nobody said a message; empty if it was said."""
     if fields.get("isSidechain"):
-        return "transcripts of subagents"
+        return SUBAGENTS
     if fields.get("isMeta") or not _is_human(fields):
         return INJECTED
     if fields.get("isCompactSummary"):

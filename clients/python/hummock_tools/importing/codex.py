@@ -13,10 +13,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hummock_tools.changed_files import changed_by
 from hummock_tools.importing.conversations import (
     INJECTED,
+    SUBAGENTS,
+    UNKNOWN,
     Changed,
     Conversation,
+    Finding,
     LeftOut,
-    Part,
     Piece,
     Said,
     Wrong,
@@ -57,7 +59,7 @@ def is_line(fields: Fields) -> bool:
     return is_header or fields.get("record_type") == "state"
 
 
-def read(path: Path) -> Iterator[Part]:
+def read(path: Path) -> Iterator[Finding]:
     """The memories of a rollout, or of all below a folder. Subagents' rollouts are left out."""
     return parts_of_each(path, lambda name: True, lambda one: _Rollout(one).parts())
 
@@ -74,7 +76,7 @@ class _Rollout:
         self._used: set[str] = set()
         self._is_subagent = False
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Finding]:
         """The memories of the session."""
         return turns_of_lines(
             self._path, self._said, lambda: Conversation(source=NAME, id=self._id(), folder=self._folder)
@@ -88,7 +90,7 @@ class _Rollout:
         payload = inside if isinstance(inside, dict) else fields
         kind = fields.get("type") if payload is not fields else _old_kind(fields)
         if self._is_subagent:
-            yield LeftOut(reason="transcripts of subagents")
+            yield LeftOut(reason=SUBAGENTS)
         elif kind == "session_meta":
             self._begin(payload)
         elif kind == "turn_context":
@@ -99,7 +101,7 @@ class _Rollout:
             # The display log says again what the items say.
             yield LeftOut(reason="bookkeeping")
         elif isinstance(kind, str):
-            yield LeftOut(reason="lines of unknown kinds")
+            yield LeftOut(reason=UNKNOWN)
         else:
             yield Wrong(where=where, reason="no line of Codex: it has no type")
 
@@ -117,7 +119,7 @@ class _Rollout:
         if kind == "custom_tool_call" and (files := changed_by(text_in(item, "name"), item.get("input"))):
             yield Changed(files=files)
         if kind != "message":
-            yield LeftOut(reason=_ITEMS.get(kind, "lines of unknown kinds"))
+            yield LeftOut(reason=_ITEMS.get(kind, UNKNOWN))
             return
         role = item.get("role")
         if role not in ("user", "assistant"):

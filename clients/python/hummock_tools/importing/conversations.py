@@ -26,7 +26,11 @@ from hummock_tools.importing.json_items import BadRecord, Fields, Value
 from hummock_tools.private_text import without_private
 
 INJECTED = "what hooks and the tool injected"
-"""Why a message that nobody said is left out."""
+SUBAGENTS = "transcripts of subagents"
+UNKNOWN = "lines of unknown kinds"
+"""Why something is left out."""
+
+UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 LONGEST_SIDE_BYTES = 32 << 10
 """Limit for what one side of a turn says, as of `hummock-hook`: a longer text is mostly pasted."""
@@ -102,7 +106,8 @@ class Turn:
     files: tuple[str, ...] = ()
 
 
-Part = Found | LeftOut | Wrong
+Finding = Found | LeftOut | Wrong
+"""What a reader gives."""
 
 
 def sides(turn: Turn, conversation: Conversation) -> Iterator[Found]:
@@ -300,7 +305,7 @@ def message(
 
 def turns_of_lines(
     path: Path, said: Callable[[str, Fields], Iterator[Piece]], conversation: Callable[[], Conversation]
-) -> Iterator[Part]:
+) -> Iterator[Finding]:
     """The memories of a file of JSON lines, as `turns` gives them; `said` is asked of each line and its place."""
 
     def pieces() -> Iterator[Piece]:
@@ -328,11 +333,13 @@ def transcripts(root: Path, wanted: Callable[[str], bool]) -> Iterator[Path | Le
             path = Path(folder, name)
             if not name.endswith(".jsonl") or path.is_symlink():
                 continue
-            yield path if wanted(str(path.relative_to(root))) else LeftOut(reason="transcripts of subagents")
+            yield path if wanted(str(path.relative_to(root))) else LeftOut(reason=SUBAGENTS)
     yield from (Wrong(where=str(error.filename), reason=error.strerror or str(error)) for error in failed)
 
 
-def parts_of_each(root: Path, wanted: Callable[[str], bool], parts: Callable[[Path], Iterator[Part]]) -> Iterator[Part]:
+def parts_of_each(
+    root: Path, wanted: Callable[[str], bool], parts: Callable[[Path], Iterator[Finding]]
+) -> Iterator[Finding]:
     """The `parts` of each of the `transcripts`, and what is left out or wrong, in their order."""
     for one in transcripts(root, wanted):
         if isinstance(one, Path):
@@ -370,7 +377,7 @@ def _json_lines(path: Path, lines: Iterator[bytes]) -> Iterator[tuple[str, Field
         yield (where, value) if isinstance(value, dict) else Wrong(where=where, reason="no JSON object")
 
 
-def turns(said: Iterable[Piece], conversation: Callable[[], Conversation]) -> Iterator[Part]:
+def turns(said: Iterable[Piece], conversation: Callable[[], Conversation]) -> Iterator[Finding]:
     """The memories of a conversation, turn by turn; `conversation` is asked once its first turn has been read.
 
     What is private is left out. A question of that alone ends the turn before it, and has no answer.

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from hummock_tools.importing.conversations import (
     INJECTED,
+    SUBAGENTS,
+    UNKNOWN,
+    UUID,
     Conversation,
+    Finding,
     LeftOut,
-    Part,
     Piece,
     Said,
     Wrong,
@@ -40,12 +42,11 @@ NAME = "copilot"
 _MESSAGES = ("user.message", "assistant.message")
 _LOG = "events.jsonl"
 _OLDER_FOLDER = "session-state"
-_SESSION = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _REASONS = (
     ("tool.execution_complete", "tool output"),
     ("tool.", "tool calls"),
     ("assistant.reasoning", "thoughts"),
-    ("subagent.", "transcripts of subagents"),
+    ("subagent.", SUBAGENTS),
     ("skill.", INJECTED),
     ("system.", INJECTED),
     ("session.", "bookkeeping"),
@@ -75,14 +76,14 @@ def files(root: Path) -> Iterator[Path | Wrong]:
         place = Path(folder)
         for path in (place / name for name in sorted(there)):
             is_log = path.name == _LOG or (
-                place.name == _OLDER_FOLDER and path.suffix == ".jsonl" and _SESSION.fullmatch(path.stem)
+                place.name == _OLDER_FOLDER and path.suffix == ".jsonl" and UUID.fullmatch(path.stem)
             )
             if (is_log or _is_chat(path)) and not path.is_symlink():
                 yield path
     yield from (Wrong(where=str(error.filename), reason=error.strerror or str(error)) for error in failed)
 
 
-def read(path: Path) -> Iterator[Part]:
+def read(path: Path) -> Iterator[Finding]:
     """The memories of a session, or of all below a folder."""
     for one in files(path):
         if isinstance(one, Wrong):
@@ -101,7 +102,7 @@ class _Session:
         self._session = path.parent.name if path.name == _LOG else path.stem
         self._folder = ""
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Finding]:
         """The memories of the session."""
         return turns_of_lines(
             self._path, self._said, lambda: Conversation(source=NAME, id=self._session, folder=self._folder)
@@ -117,7 +118,7 @@ class _Session:
             yield from self._message(where, event, data, is_user=kind == "user.message")
         elif kind:
             reasons = (reason for begin, reason in _REASONS if kind.startswith(begin))
-            yield LeftOut(reason=next(reasons, "lines of unknown kinds"))
+            yield LeftOut(reason=next(reasons, UNKNOWN))
         else:
             yield Wrong(where=where, reason="no event of Copilot: it has no type")
 
@@ -134,7 +135,7 @@ class _Session:
 def _unsaid(event: Fields, data: Fields) -> str:
     """Why nobody said a message; empty if it was said. `hummock-hook` chooses likewise."""
     if event.get("agentId") or data.get("parentToolCallId"):
-        return "transcripts of subagents"
+        return SUBAGENTS
     if data.get("isAutopilotContinuation") or data.get("source") not in (None, "", "user"):
         return INJECTED
     return ""
@@ -172,7 +173,7 @@ def _is_chat_file(path: Path) -> bool:
     return isinstance(first, tuple) and _begins_chat_log(first[1])
 
 
-def _chat(path: Path) -> Iterator[Part]:
+def _chat(path: Path) -> Iterator[Finding]:
     """The memories of a chat."""
     try:
         chat = _replayed(path) if path.suffix == ".jsonl" else _whole(path)

@@ -21,10 +21,12 @@ from typing import Final
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_tools.importing.conversations import (
     SOURCE,
+    SUBAGENTS,
+    UNKNOWN,
     Conversation,
+    Finding,
     Found,
     LeftOut,
-    Part,
     Said,
     Wrong,
     answer_words,
@@ -132,7 +134,7 @@ def cursor_database_in(path: Path) -> Path:
     return path / _PLACE if path.is_dir() else path
 
 
-def read_cursor(path: Path) -> Iterator[Part]:
+def read_cursor(path: Path) -> Iterator[Finding]:
     """The memories of all chats. Raises: NotRead."""
     with opened(cursor_database_in(path)) as database:
         has_headers = {"value", "isSubagent"} <= columns(database, "composerHeaders")
@@ -143,7 +145,7 @@ def read_cursor(path: Path) -> Iterator[Part]:
                 continue
             header = database.execute(_HEADER, (row["id"],)).fetchone() if has_headers else None
             if header is not None and header["isSubagent"]:
-                yield LeftOut(reason="transcripts of subagents")
+                yield LeftOut(reason=SUBAGENTS)
                 continue
             head = json_object(header["value"]) if header is not None else None
             yield from _Chat(database, path, row["id"], chat, head or {}).parts()
@@ -160,7 +162,7 @@ class _Chat:
         self._folder = _folder(head) or _folder(chat)
         self._title = text_in(head, "name") or text_in(chat, "name")
 
-    def parts(self) -> Iterator[Part]:
+    def parts(self) -> Iterator[Finding]:
         """The memories of the chat."""
         return turns(
             self._said(), lambda: Conversation(source="cursor", id=self._id, folder=self._folder, title=self._title)
@@ -175,7 +177,7 @@ class _Chat:
             elif bubble is None:
                 yield Wrong(where=where, reason="no JSON object")
             elif bubble.get("type") not in (_USER, _ASSISTANT):
-                yield LeftOut(reason="lines of unknown kinds")
+                yield LeftOut(reason=UNKNOWN)
             else:
                 yield from self._bubble(where, bubble)
 
@@ -239,7 +241,7 @@ _MOST_FILES, _LONGEST_FILE = 256, 1024
 _LONGEST_QUESTION, _LONGEST_ANSWER_BYTES = 8192, 256 << 10
 
 
-def read_claude_mem(path: Path) -> Iterator[Part]:
+def read_claude_mem(path: Path) -> Iterator[Finding]:
     """The learning records of a database. Raises: NotRead."""
     with opened(path) as database:
         sessions = dict(_sessions(database))
@@ -287,7 +289,7 @@ def _record(
     question: str,
     answer: str,
     tags: Iterable[str],
-) -> Part:
+) -> Finding:
     where = f"{path}, {kind} {row.get('id')}"
     if not question or not answer:
         return Wrong(where=where, reason="has no text" if question else "has no title")

@@ -16,8 +16,7 @@ from typing import BinaryIO, cast
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1.transfer_pb2 import TransferChunk, TransferEnd, TransferMemory, TransferRecord
 from hummock_tools.importing import json_items as read
-from hummock_tools.importing.conversations import SOURCE, Found, LeftOut, Wrong, hash_of
-from hummock_tools.importing.conversations import Part as FoundPart
+from hummock_tools.importing.conversations import SOURCE, Finding, Found, LeftOut, Wrong, hash_of
 from hummock_tools.importing.databases import NotRead
 from hummock_tools.importing.json_items import (
     BadFile,
@@ -343,7 +342,7 @@ def openmemory_member(path: Path) -> str:
     return next((name for name in _MEMBERS if name in names), "")
 
 
-def read_mem0(path: Path) -> Iterator[FoundPart]:
+def read_mem0(path: Path) -> Iterator[Finding]:
     """The memories of a file of mem0 or OpenMemory: an answer of the API, a backup, or a ZIP. Raises: NotRead."""
     member = openmemory_member(path)
     try:
@@ -358,7 +357,7 @@ def read_mem0(path: Path) -> Iterator[FoundPart]:
         raise NotRead(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _parts(name: str, file: BinaryIO) -> Iterator[FoundPart]:
+def _parts(name: str, file: BinaryIO) -> Iterator[Finding]:
     for part in read_file(lines_of(file), FileFormat.MEM0):
         match part:
             case Line(record=record, unfit=unfit):

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from hummock_tools.importing import claude_code, codex, copilot, databases
-from hummock_tools.importing.conversations import Part, Wrong, json_lines, transcripts
+from hummock_tools.importing.conversations import Finding, Wrong, json_lines, transcripts
 from hummock_tools.importing.databases import NotRead, is_database, tables
 from hummock_tools.importing.formats import openmemory_member, read_mem0
 
@@ -33,7 +33,7 @@ class Source(StrEnum):
 class Reader:
     """How a tool's files are read, and where they are unless a path is given; None if they are no matter where."""
 
-    read: Callable[[Path], Iterator[Part]]
+    read: Callable[[Path], Iterator[Finding]]
     well_known: Callable[[], Path] | None = None
 
 

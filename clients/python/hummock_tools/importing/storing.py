@@ -23,7 +23,7 @@ from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
 from hummock_client.v1.memory_service_pb2_grpc import MemoryServiceStub
 from hummock_client.v1.session_service_pb2_grpc import SessionServiceStub
 from hummock_client.v1.transfer_pb2 import TransferMessage, TransferRecord, TransferSession
-from hummock_tools.importing.conversations import Found, LeftOut, Part, Wrong, project_of
+from hummock_tools.importing.conversations import Finding, Found, LeftOut, Wrong, project_of
 
 _BATCH_MEMORIES = 64
 _BATCH_BYTES = 1 << 20
@@ -38,16 +38,14 @@ _NO_PROJECT = "memories of no known folder (--project names one)"
 
 @dataclass(slots=True, kw_only=True)
 class SessionCounts:
-    """Memories of a session by what becomes of them; "" is the session of those that have none.
+    """Memories of a session by what becomes of them: "new", "changed", "unchanged" or "elsewhere".
 
-    `elsewhere` were stored by `hummock-hook`, are held for review or were removed.
+    The last ones were stored by `hummock-hook`, are held for review or were removed. "" is the session of memories that
+    have none.
     """
 
     title: str = ""
-    new: int = 0
-    changed: int = 0
-    unchanged: int = 0
-    elsewhere: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,8 +64,8 @@ class Report:
     secrets: Counter[tuple[str, bool]] = field(default_factory=Counter)
 
     def total(self, name: str) -> int:
-        """Memories of all sessions for which this becomes of them: "new", "changed", "unchanged" or "elsewhere"."""
-        return sum(getattr(counts, name) for sessions in self.projects.values() for counts in sessions.values())
+        """Memories of all sessions for which this becomes of them."""
+        return sum(counts.outcomes[name] for sessions in self.projects.values() for counts in sessions.values())
 
     def note_wrong(self, wrong: Wrong) -> None:
         """Counts a wrong line, and keeps the first ones."""
@@ -110,7 +108,7 @@ class Storing:
         self._counted: set[int] = set()
         self._done = 0
 
-    def take(self, parts: Iterable[Part]) -> None:
+    def take(self, parts: Iterable[Finding]) -> None:
         """Stores all parts. Raises: HummockCallError, grpc.RpcError."""
         for part in parts:
             match part:
@@ -193,7 +191,7 @@ class Storing:
     def _count(self, project: str, found: Found, outcome: str) -> None:
         sessions = self.report.projects.setdefault(project, {})
         counts = sessions.setdefault(found.memory.session_id, SessionCounts(title=found.title))
-        setattr(counts, outcome, getattr(counts, outcome) + 1)
+        counts.outcomes[outcome] += 1
         if outcome in ("new", "changed"):
             kind = memory_pb2.MemoryKind.Name(found.memory.kind)
             self.report.kinds[kind.removeprefix("MEMORY_KIND_").lower()] += 1
