@@ -265,7 +265,7 @@ _OUTCOMES = {
 def _import_from(source: Source, path: Path | None, project: str, target: str, *, dry_run: bool, json: bool) -> None:
     """Takes in what a tool keeps. Raises: CommandFailed; typer.Exit with 1 where the service refused a part."""
     if source is Source.MARKDOWN:
-        return _index(path, project, target, dry_run=dry_run, json=json)
+        return _index_notes(path, project, target, dry_run=dry_run, json=json)
     if not project and source in (Source.MEM0, Source.OPENMEMORY):
         raise CommandFailed(f"{source} says no working directory of its memories: name the project with --project")
     chosen = path or _well_known(source)
@@ -277,9 +277,9 @@ def _import_from(source: Source, path: Path | None, project: str, target: str, *
     if not (report.projects or report.left_out or report.wrong_count):
         raise CommandFailed(f"{chosen} holds nothing of {source}")
     if json:
-        print_line(json_lib.dumps(_in_json(report, source, dry_run=dry_run), ensure_ascii=False, indent=2))
+        print_line(json_lib.dumps(_import_in_json(report, source, dry_run=dry_run), ensure_ascii=False, indent=2))
     else:
-        _print(report, dry_run=dry_run)
+        _print_import(report, dry_run=dry_run)
     if report.refused_count:
         raise typer.Exit(1)
 
@@ -312,7 +312,7 @@ def _store(parts: Iterator[Finding], source: Source, project: str, target: str, 
     return storing.report
 
 
-def _print(report: Report, *, dry_run: bool) -> None:
+def _print_import(report: Report, *, dry_run: bool) -> None:
     """Prints what was learnt of each project and session, and on stderr what was not."""
     for project, sessions in report.projects.items():
         print_line(f"{'would go into' if dry_run else 'into'} {project}: {_counts(_sum(sessions))}")
@@ -325,8 +325,8 @@ def _print(report: Report, *, dry_run: bool) -> None:
         print_line(f"kinds: {_listed(report.kinds)}")
     if report.left_out:
         print_line(f"left out: {_listed(report.left_out)}")
-    _name("not read", report.wrong, report.wrong_count)
-    _name("refused by the service", report.refused, report.refused_count)
+    _warn_of_wrong("not read", report.wrong, report.wrong_count)
+    _warn_of_wrong("refused by the service", report.refused, report.refused_count)
     if report.held:
         note(f"{report.held} are held for review: they read like instructions to a model (`hummock review ls`)")
     for line in secret_sums(_secrets(report)):
@@ -335,7 +335,7 @@ def _print(report: Report, *, dry_run: bool) -> None:
         note(HOW_TO_KEEP.format(project=" or ".join(map(shlex.quote, report.projects))))
 
 
-def _name(what: str, wrong: Iterable[Wrong], count: int) -> None:
+def _warn_of_wrong(what: str, wrong: Iterable[Wrong], count: int) -> None:
     for one in list(wrong)[:_SHOWN_LINES]:
         warn(f"{what}: {one.where}: {one.reason}")
     if count > _SHOWN_LINES:
@@ -363,7 +363,7 @@ def _secrets(report: Report) -> list[SecretsFound]:
     return [SecretsFound(kind=kind, count=count, redacted=redacted) for (kind, redacted), count in found]
 
 
-def _in_json(report: Report, source: Source, *, dry_run: bool) -> dict[str, object]:
+def _import_in_json(report: Report, source: Source, *, dry_run: bool) -> dict[str, object]:
     return {
         "from": str(source),
         "dryRun": dry_run,
@@ -395,7 +395,7 @@ def _places(wrong: Iterable[Wrong]) -> list[dict[str, str]]:
     return [{"where": one.where, "reason": one.reason} for one in wrong]
 
 
-def _index(path: Path | None, project: str, target: str, *, dry_run: bool, json: bool) -> None:
+def _index_notes(path: Path | None, project: str, target: str, *, dry_run: bool, json: bool) -> None:
     """A folder of Markdown is indexed as a repository is: what is gone from it goes from the project as well."""
     if path is None:
         raise CommandFailed("--from markdown needs the PATH of a folder of notes")
@@ -403,7 +403,7 @@ def _index(path: Path | None, project: str, target: str, *, dry_run: bool, json:
         raise CommandFailed(f"{path} is no folder; --from markdown takes a folder of notes")
     into = project or project_of(str(path.resolve()))
     if dry_run:
-        return _preview(path, into, target, json=json)
+        return _preview_notes(path, into, target, json=json)
     with connect(target) as service:
         try:
             report = index_repository(service, path, into)
@@ -415,7 +415,7 @@ def _index(path: Path | None, project: str, target: str, *, dry_run: bool, json:
     conclude(report, json=json)
 
 
-def _preview(path: Path, project: str, target: str, *, json: bool) -> None:
+def _preview_notes(path: Path, project: str, target: str, *, json: bool) -> None:
     with packages_of("code"):
         from hummock_tools.indexing.sync import preview
     with connect(target) as service, Meter() as meter, reading(path):

@@ -63,15 +63,13 @@ READERS: dict[Source, Reader] = {
 }
 """Readers of all sources but Markdown, which is indexed."""
 
-_ALIKE = ({Source.MEM0, Source.OPENMEMORY},)
-
 
 def check_kind(path: Path, source: Source) -> None:
     """Raises: NotRead, if there is no such path, or what is there is evidently of another tool."""
     if not path.exists():
         raise NotRead(f"{path} does not exist; give the path of what {source} keeps")
     found = kind_of(path)
-    is_alike = any({found, source} <= alike for alike in _ALIKE)
+    is_alike = {found, source} <= {Source.MEM0, Source.OPENMEMORY}
     if found is not None and found is not source and not is_alike:
         raise NotRead(f"{path} is not of {source}; it looks like {found}: use --from {found}")
     if found is None and is_database(path):
