@@ -21,11 +21,15 @@ from hummock.core.memory import (
 )
 from hummock.memories.learn import Learn
 from hummock.memories.preparation import Preparation
-from hummock.store import recorded_model
+from hummock.ports.store import Alike
+from hummock.store import WritableStore, recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, MemoryDamaged
+from hummock.store.tables import lookups
+from hummock.store.views import row_codec
 from hummock.store.write import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION
+from hummock.text.questions import Trait
 from hummock.text.terms import Piece
 from hummock.text.tokens import EstimatedTokens
 from tests.fakes import FakeClock
@@ -56,14 +60,14 @@ def drafts() -> list[Draft]:
     ]
 
 
-def filled(directory: Path) -> None:
+def filled(directory: Path, given: Sequence[Draft] = ()) -> None:
     with opened(directory) as store:
         embedder = WordEmbedder()
         learn = Learn(
             store, embedder, Preparation(embedder, EstimatedTokens(), lambda: "made"), FakeClock(), lambda _: None
         )
         for project in PROJECTS:
-            lessons = tuple(Lesson(draft=draft) for draft in drafts())
+            lessons = tuple(Lesson(draft=draft) for draft in given or drafts())
             learn(LearnCommand(project=project, request_id="", fingerprint=b"f", lessons=lessons))
 
 
@@ -107,6 +111,27 @@ def test_all_is_as_if_this_analyzer_had_made_it(tmp_path: Path) -> None:
     }
     assert lines[0] == f"the words of up to 20 memories are made anew, for analyzer {ANALYZER_VERSION}"
     assert lines[-1] == "the words of 20 memories are made anew"
+
+
+def told_changes(store: WritableStore) -> int:
+    page = store.read("p", lambda snapshot: snapshot.changes(0, 10, Alike(least_cosine=0, least_age_s=0, count=1)))
+    return len(page.changes)
+
+
+def test_what_tells_a_change_is_seen_in_notes_of_an_earlier_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traits are made with the words: a note whose words of change were not known proposes nothing until then."""
+    note = Draft(kind=MemoryKind.NOTE, payload=Payload(content="We no longer park behind the mill"))
+    with monkeypatch.context() as patch:
+        patch.setattr(row_codec, "traits_of", lambda text: Trait(0))
+        for module in (reanalyse, lookups):
+            patch.setattr(module, "ANALYZER_VERSION", ANALYZER_VERSION - 1)
+        filled(tmp_path, [note])
+        with opened(tmp_path) as store:
+            assert told_changes(store) == 0
+    with opened(tmp_path) as store:
+        assert told_changes(store) == 1
 
 
 def test_a_directory_of_this_analyzer_is_left_alone(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hummock.text.normalise import nfkc, simplified
 from hummock.text.signs import MARKS, PAIRED, SIGN, plain, without_skin_tones
 from hummock_kernels.analyzer import MAX_NAME_CHARACTERS, MAX_STEM_CHARACTERS, MIN_NAME_CHARACTERS, MIN_STEM_CHARACTERS
 
-ANALYZER_VERSION: Final = 6
+ANALYZER_VERSION: Final = 7
 """Increased when the same memory gets other terms, names, traits, days or files: `store/write/reanalyse.py` computes
 those of earlier versions again."""
 
