@@ -13,9 +13,10 @@ from bench.corpus import NOW_S, Corpus
 from bench.goals import Headline
 from bench.report import Findings, Row
 from bench.stores import SEED
-from hummock.core.memory import Memory, SecretPolicy
+from hummock.core.memory import Memory
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Locale, Quotas, RenderForm
+from hummock.core.settings import ProjectSettings
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.models import Embedder
 from hummock.render.compose import FORMS, compose, marked
@@ -105,5 +106,5 @@ def _memories(count: int) -> Iterator[Memory]:
     # Nothing is embedded here.
     preparation = Preparation(cast(Embedder, None), EstimatedTokens(), make_id=str)
     drafts = [lesson.draft for lesson in learn_command(request).lessons]
-    for prepared in preparation.prepare(request.project, drafts, SecretPolicy.REDACT):
+    for prepared in preparation.prepare(request.project, drafts, ProjectSettings()):
         yield make_memory(prepared, None, chunk_count=1, now=NOW_S)

@@ -21,8 +21,8 @@ from hummock.core.memory import (
     MemoryKind,
     Origin,
     Payload,
-    SecretPolicy,
 )
+from hummock.core.settings import ProjectSettings
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.ports.writes import Reply, WriteRequest, Written
 from hummock.text.analyzer import document_terms
@@ -68,9 +68,9 @@ def update(work: Workplace, changes: Changes, memory_id: str = "a", request_id: 
 def test_a_memory_is_made_again_as_it_was_out_of_its_draft(draft: Draft) -> None:
     """An update that changes nothing changes nothing."""
     preparation = Preparation(WordEmbedder(), EstimatedTokens(), make_id=lambda: "m")
-    (first,) = preparation.prepare("p", [draft], SecretPolicy.REDACT)
+    (first,) = preparation.prepare("p", [draft], ProjectSettings())
     memory = make_memory(first, None, chunk_count=1, now=5.0)
-    (again,) = preparation.prepare("p", [as_draft(memory)], SecretPolicy.REDACT)
+    (again,) = preparation.prepare("p", [as_draft(memory)], ProjectSettings())
     assert again.index == first.index
     assert again.content_hash == first.content_hash
     assert (again.key and again.key.identity) == (first.key and first.key.identity)

@@ -28,7 +28,7 @@ from hummock.core.memory import (
     SecretPolicy,
     SecretsFound,
 )
-from hummock.core.settings import ProjectSettings, SecretSettings
+from hummock.core.settings import ProjectSettings, SecretSettings, TimeSettings
 from hummock.text.analyzer import document_terms
 from hummock.text.told_days import told_time
 from tests.ports.asking import ask, ids
@@ -353,6 +353,17 @@ def test_an_event_is_told_once_a_day(work: Workplace, text: str) -> None:
     assert statuses(work, note("I swam a mile")) == [CREATED]
     work.clock.move(86_400)
     assert statuses(work, note("I swam a mile")) == [DUPLICATE]
+
+
+@pytest.mark.parametrize(("zone", "again"), [("", CREATED), ("Asia/Shanghai", DUPLICATE)])
+def test_a_day_ends_at_midnight_of_the_projects_zone(work: Workplace, zone: str, again: LearnStatus) -> None:
+    """From 06:00 to 10:00 in Shanghai a day of UTC begins."""
+    lived_in = ProjectSettings(times=TimeSettings(zone=zone or None))
+    work.store.write("p", write_request(lambda unit: unit.set_settings(lived_in))).result(30)
+    work.clock.move(-work.clock.now() % 86_400 - 2 * 3600)
+    assert statuses(work, note("昨天 deploy 了一次")) == [CREATED]
+    work.clock.move(4 * 3600)
+    assert statuses(work, note("昨天 deploy 了一次")) == [again]
 
 
 def test_a_given_time_says_by_itself_what_is_told_twice(work: Workplace) -> None:

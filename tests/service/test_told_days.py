@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
 from hummock_client.v1 import memory_pb2, recall_pb2
-from tests.service.calls import ask, contents, edit, learn, memory_ids, stamp, watching
+from tests.service.calls import ask, change_settings, contents, edit, learn, memory_ids, stamp, watching
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -112,3 +113,61 @@ def test_an_event_told_again_on_another_day_is_shown_twice(toy: Stubs, project: 
     days = (SAID, SAID + timedelta(days=2))
     learn(toy, project, *[told("Yesterday I swam a mile", day, id=f"m{day.day}") for day in days])
     assert len(ask(toy, project, "swam a mile").hits) == 2
+
+
+SHANGHAI, NEW_YORK = "Asia/Shanghai", "America/New_York"
+# Half an hour after midnight it is still the day before in UTC; the clocks of New York went back on November 1st.
+AFTER_MIDNIGHT, BEFORE_MIDNIGHT = "2026-10-26T00:30", "2026-11-01T23:30"
+
+
+def live_in(toy: Stubs, project: str, zone: str) -> None:
+    change_settings(toy, project, "times.zone", times={"zone": zone})
+
+
+def local(written: str, zone: str) -> datetime:
+    return datetime.fromisoformat(written).replace(tzinfo=ZoneInfo(zone))
+
+
+def on_local(day: str, zone: str) -> memory_pb2.MemoryFilter:
+    midnight = local(day, zone)
+    return between(midnight, midnight + timedelta(days=1))
+
+
+@pytest.mark.parametrize(
+    ("zone", "said", "text", "day", "question"),
+    [
+        (SHANGHAI, "2026-10-24T00:30", "Last Friday we repaired the pier", "2026-10-23", "What did we do last Friday?"),
+        (SHANGHAI, AFTER_MIDNIGHT, "上周五下午三点我们修了码头", "2026-10-23", "上周五我们做了什么？"),
+        (SHANGHAI, AFTER_MIDNIGHT, "上周五 deploy 了 v2.1", "2026-10-23", "10月23日 deploy 了什么？"),
+        (NEW_YORK, BEFORE_MIDNIGHT, "Yesterday we repaired the pier", "2026-10-31", "What did we do yesterday?"),
+        (NEW_YORK, BEFORE_MIDNIGHT, "上周六我们修了码头", "2026-10-24", "上周六我们做了什么？"),
+        (NEW_YORK, BEFORE_MIDNIGHT, "昨天我们修了码头", "2026-10-31", "10月31日我们做了什么？"),
+        ("+14:00", AFTER_MIDNIGHT, "On 2026-10-16 we repaired the pier", "2026-10-16", "And on 2026-10-16?"),
+    ],
+)
+def test_told_days_are_those_of_the_projects_zone(
+    toy: Stubs, project: str, zone: str, said: str, text: str, day: str, question: str
+) -> None:
+    time = datetime.fromisoformat(f"{said}{zone}") if zone.startswith("+") else local(said, zone)
+    midnight = time.replace(month=int(day[5:7]), day=int(day[8:]), hour=0, minute=0)
+    live_in(toy, project, zone)
+    learn(toy, project, told("We painted the shed", time), told(text, time, id="named"))
+    assert memory_ids(toy, project, filter=between(midnight, midnight + timedelta(days=1))) == ["named"]
+    found = ask(toy, project, question, as_of=stamp(time))
+    assert (found.hits[0].memory.id, found.hits[0].time_match) == ("named", 1)
+
+
+def test_a_memory_keeps_the_zone_in_which_its_text_was_stored(toy: Stubs, project: str) -> None:
+    said, day, week_before = local(AFTER_MIDNIGHT, SHANGHAI), "2026-10-23", "2026-10-16"
+    learn(toy, project, told("上周五我们刷了棚子", said, id="before"))
+    live_in(toy, project, SHANGHAI)
+    learn(toy, project, told("上周五我们修了码头", said, id="a"), told("上周五我们买了钉子", said, id="b"))
+    live_in(toy, project, NEW_YORK)
+    edit(toy, project, note("上周五我们修了码头", id="a", tags=["pier"]), "tags")
+    assert set(memory_ids(toy, project, filter=on_local(day, SHANGHAI))) == {"a", "b"}
+    assert memory_ids(toy, project, filter=on_local(week_before, SHANGHAI)) == ["before"]
+    edit(toy, project, note("上周五我们修了栈桥", id="a"), "content")
+    assert memory_ids(toy, project, filter=on_local(day, SHANGHAI)) == ["b"]
+    assert "a" in memory_ids(toy, project, filter=on_local(week_before, NEW_YORK))
+    removed = toy.memory.DeleteMemories(project=project, filter=on_local(day, SHANGHAI))
+    assert (removed.deleted_count, memory_ids(toy, project)) == (1, ["before", "a"])

@@ -187,6 +187,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         pinned: Whether it is in every prompt of its scope.
         distinct_from: Ids of older memories that it does not replace, as a person has decided.
         files: Paths of files that were changed when it was said, below the repository's root.
+        time_zone: Time zone of its words for days, the project's when its text was stored; empty means UTC.
     """
 
     id: str
@@ -213,6 +214,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
     pinned: bool = False
     distinct_from: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    time_zone: str = ""
 
     def is_over(self, now: float) -> bool:
         """Whether it has expired, at `now` in Unix seconds."""

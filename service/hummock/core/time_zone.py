@@ -41,6 +41,11 @@ def wall_clock(moment_s: float, zone: tzinfo) -> datetime:
     return moment if zone is UTC else moment.astimezone(zone).replace(tzinfo=UTC)
 
 
+def day_number(moment_s: float, zone: tzinfo) -> int:
+    """Days from 1970-01-01 to the day of the wall clock in the zone. Raises: OverflowError."""
+    return (wall_clock(moment_s, zone) - _EPOCH).days
+
+
 def unix_seconds(wall: datetime, zone: tzinfo) -> float:
     """Inverse of `wall_clock`; a time that occurs twice in autumn is taken as the first.
 

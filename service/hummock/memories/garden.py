@@ -191,7 +191,7 @@ class Garden:
         draft = changed(as_draft(before), changes)
         if changes.is_unproven:
             draft = _believed(draft, as_draft(before))
-        (prepared,) = self._preparation.prepare(project, [draft], settings.secret_policy())
+        (prepared,) = self._preparation.prepare(project, [draft], settings)
         _require_seen(prepared.draft, as_draft(before), settings.review_policy())
         require_may_be_pinned(prepared.draft, as_draft(before), is_admin=not changes.lacks_admin)
         require_room("pinned", prepared, settings, as_draft(before))
@@ -327,9 +327,8 @@ class Review:
         """
         found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
         held = [one for one in found if one is not None]
-        policy = self._store.settings(command.project).secret_policy()
         drafts = [as_draft(one.memory) for one in held]
-        prepared = self._preparation.prepare(command.project, drafts, policy)
+        prepared = self._preparation.prepare(command.project, drafts, self._store.settings(command.project))
         ready = list(zip(held, prepared, self._preparation.embed(prepared), strict=True))
         decision = self._replacements.decision(command.project, command.pairs, replaces=True)
         now = self._clock.now()

@@ -15,9 +15,9 @@ from hummock.core.deadline import then
 from hummock.core.embedding import Embedding, given_embedding
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import LearnCommand, Learned, LearnResult, LearnStatus, Lesson, Memory
-from hummock.core.recall import SECONDS_A_DAY
 from hummock.core.review import Quarantined
 from hummock.core.settings import ProjectSettings
+from hummock.core.time_zone import day_number, zone_of
 from hummock.memories.preparation import Preparation, Prepared, lookups_of, make_memory, sought_key, to_hold
 from hummock.memories.screening import families_of, require_room, unseen_in, without_unverified_pin
 from hummock.ports.models import Clock, Embedder
@@ -154,7 +154,7 @@ class Learn:
             without_unverified_pin(lesson.draft) if lesson.draft.pinned else lesson.draft for lesson in command.lessons
         ]
         policy = settings.review_policy()
-        prepared = self._preparation.prepare(command.project, drafts, settings.secret_policy(), command.deadline)
+        prepared = self._preparation.prepare(command.project, drafts, settings, command.deadline)
         read_as = families_of([one.draft for one in prepared], policy, command.deadline)
         if not any(read_as):
             return prepared
@@ -272,13 +272,14 @@ def store_one(work: UnitOfWork, one: Prepared, vectors: tuple[Embedding, ...] | 
 
 def _key_of_its_day(work: UnitOfWork, key: TextKey, holder: str, one: Prepared, now: float) -> TextKey:
     """The key; another one if the text names another day than when it was told first: "yesterday I ran"."""
-    named = event_time_of(one.draft.payload.content, now) if one.draft.create_time is None else None
+    zone = zone_of(one.time_zone)
+    named = event_time_of(one.draft.payload.content, now, zone) if one.draft.create_time is None else None
     # The first one is read only where the text names a day: over PostgreSQL that takes a round trip.
     first = None if named is None else work.get(holder)
     before = None if first is None or first.event_time is not None else event_time_read(first)
-    if named is None or before is None or before // SECONDS_A_DAY == named // SECONDS_A_DAY:
+    if named is None or before is None or day_number(before, zone) == day_number(named, zone):
         return key
-    said = key.identity + str(int(named // SECONDS_A_DAY)).encode()
+    said = key.identity + str(day_number(named, zone)).encode()
     return replace(key, identity=blake2b(said, digest_size=16).digest(), earlier=())
 
 

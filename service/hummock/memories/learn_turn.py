@@ -139,7 +139,7 @@ class LearnTurn:
             LearnStatus.QUOTED if is_quoted else _answer_small_talk(command, settings),
         ]
         stored = [draft for draft, status in zip(drafts, unlearnt, strict=True) if status is None]
-        learnt = self._preparation.prepare(command.project, stored, policy, command.deadline)
+        learnt = self._preparation.prepare(command.project, stored, settings, command.deadline)
         read_as = families_of([one.draft for one in learnt], settings.review_policy(), command.deadline)
         ids = [side.message_id or self._make_id() for side, *_ in given]
         own_ids = [message_id for message_id, status in zip(ids, unlearnt, strict=True) if status is None]

@@ -130,7 +130,7 @@ class Messages:
             draft, payload=replace(draft.payload, content=after.content, raw=after.raw), writer=asked.writer
         )
         draft = without_unverified_pin(draft)
-        (one,) = self._preparation.prepare(asked.project, [draft], settings.secret_policy(), asked.deadline)
+        (one,) = self._preparation.prepare(asked.project, [draft], settings, asked.deadline)
         (families,) = families_of([one.draft], settings.review_policy(), asked.deadline)
         if families:
             return to_hold(one, families), ()

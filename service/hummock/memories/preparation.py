@@ -28,6 +28,7 @@ from hummock.core.memory import (
     SecretsFound,
     Terms,
 )
+from hummock.core.settings import ProjectSettings
 from hummock.ports.models import Embedder
 from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
@@ -206,7 +207,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A draft with all that is needed to store it, except vectors; `index` is complete.
 
     `secrets` are those found in the given text; `draft` is the one to store. `held_for` has the families of
-    instructions for which it is held, if any.
+    instructions for which it is held, if any; `time_zone` is the project's.
     """
 
     draft: Draft
@@ -218,6 +219,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     fingerprint: bytes
     words: Words
     held_for: tuple[str, ...] = ()
+    time_zone: str = ""
 
     @property
     def complete(self) -> Draft:
@@ -239,20 +241,23 @@ class Preparation:
         return self._embedder.space.calibration
 
     def prepare(
-        self, project: str, given: Sequence[Draft], policy: SecretPolicy, deadline: Deadline = NO_DEADLINE
+        self, project: str, given: Sequence[Draft], settings: ProjectSettings, deadline: Deadline = NO_DEADLINE
     ) -> list[Prepared]:
-        """Prepare drafts for this project, screened by the policy; everything except vectors.
+        """Prepare drafts for this project, screened by its policy for secrets; everything except vectors.
 
         Raises: what the deadline raises, which is checked now and then.
         """
+        policy, zone = settings.secret_policy(), settings.times.zone or ""
         prepared: list[Prepared] = []
         for start in range(0, len(given), _PREPARED_AT_ONCE):
             deadline.check()
             some = [screened(draft, policy) for draft in given[start : start + _PREPARED_AT_ONCE]]
-            prepared += self._prepare(project, some)
+            prepared += self._prepare(project, zone, some)
         return prepared
 
-    def _prepare(self, project: str, screened: Sequence[tuple[Draft, tuple[SecretsFound, ...]]]) -> list[Prepared]:
+    def _prepare(
+        self, project: str, zone: str, screened: Sequence[tuple[Draft, tuple[SecretsFound, ...]]]
+    ) -> list[Prepared]:
         given = [draft for draft, _ in screened]
         indexes = [template.derived_index(draft) for draft in given]
         texts = [
@@ -263,7 +268,7 @@ class Preparation:
         shown = ["\n".join((index.title, *index.tags, text)) for index, text in zip(indexes, texts, strict=True)]
         words = self._analysis.begin(project, zip(map(pieces_of, given), shown, strict=True))
         secrets = [found for _, found in screened]
-        return [self._prepared(*parts) for parts in zip(given, secrets, indexes, texts, words, strict=True)]
+        return [self._prepared(*parts, zone) for parts in zip(given, secrets, indexes, texts, words, strict=True)]
 
     def embed(
         self, prepared: Sequence[Prepared], deadline: Deadline = NO_DEADLINE, *, is_bulk: bool = False
@@ -276,7 +281,7 @@ class Preparation:
         return self._embedder.embed_documents(chunks, deadline, is_bulk=is_bulk)
 
     def _prepared(
-        self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words
+        self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words, zone: str
     ) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft.kind))
         return Prepared(
@@ -288,6 +293,7 @@ class Preparation:
             content_hash=content_hash,
             fingerprint=_fingerprint(draft),
             words=words,
+            time_zone=zone,
         )
 
 
@@ -326,12 +332,13 @@ def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
     """Build the memory to store; an overwritten one keeps the time at which it was first learnt.
 
+    Unless its text is another one, it also keeps its time zone, and what it was told apart from.
     A new memory with a given create time has it as its update time too, so that old knowledge counts as old.
     """
     draft = one.draft
     first = existing.create_time if existing is not None else now
     told = draft.create_time if draft.create_time is not None else first
-    kept = existing.distinct_from if existing is not None and existing.content_hash == one.content_hash else ()
+    same = existing if existing is not None and existing.content_hash == one.content_hash else None
     return Memory(
         id=one.memory_id,
         kind=draft.kind,
@@ -349,8 +356,9 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         expire_time=draft.expire_time,
         writer=draft.writer,
         pinned=draft.pinned,
-        distinct_from=draft.distinct_from or kept,
+        distinct_from=draft.distinct_from or (() if same is None else same.distinct_from),
         files=draft.files,
+        time_zone=one.time_zone if same is None else same.time_zone,
         create_time=told,
         update_time=told if existing is None else now,
         content_hash=one.content_hash,

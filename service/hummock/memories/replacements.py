@@ -89,7 +89,7 @@ class Replacements:
             return Decision(pairs=pairs, ready=())
         before = [memory for memory in self._store.get(project, list(wanted), 0, full=True) if memory is not None]
         drafts = [_changed(as_draft(memory), wanted[memory.id], replaces=replaces) for memory in before]
-        prepared = self._preparation.prepare(project, drafts, self._store.settings(project).secret_policy())
+        prepared = self._preparation.prepare(project, drafts, self._store.settings(project))
         ready = zip(before, prepared, self._preparation.embed(prepared), strict=True)
         return Decision(pairs=pairs, ready=tuple(ready), wanted=wanted)
 

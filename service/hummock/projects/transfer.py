@@ -18,6 +18,7 @@ from hummock.core.learning import FeedbackGiven, LoggedEvent, TurnObserved
 from hummock.core.memory import Memory, SecretPolicy
 from hummock.core.project import Project
 from hummock.core.session import Session
+from hummock.core.settings import ProjectSettings
 from hummock.core.transfer import (
     ExportPage,
     Given,
@@ -196,16 +197,16 @@ class Import:
         memories: list[tuple[GivenMemory, tuple[Embedding, ...]]] = []
         # Imported settings apply to the other parts.
         brought = [part.settings for part in parts if isinstance(part, GivenProject)]
-        policy = (brought[-1] if brought else self._store.settings(project)).secret_policy()
+        settings = brought[-1] if brought else self._store.settings(project)
         for place, part in enumerate(parts):
             try:
                 _check_times(part, now)
                 if isinstance(part, GivenMemory):
                     memories.append((part, _checked(part, self._embedder.space)))
-                accepted[place] = _screened(part, policy)
+                accepted[place] = _screened(part, settings.secret_policy())
             except InvalidRequest as error:
                 failures.append((place, error))
-        arrivals = self._arrivals(project, memories, policy)
+        arrivals = self._arrivals(project, memories, settings)
         seq, outcomes = self._write(project, accepted.values(), arrivals, now)
         embedded = _without_vectors(outcomes, accepted.values(), arrivals)
         if embedded:
@@ -227,9 +228,9 @@ class Import:
         )
 
     def _arrivals(
-        self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]], policy: SecretPolicy
+        self, project: str, memories: Sequence[tuple[GivenMemory, tuple[Embedding, ...]]], settings: ProjectSettings
     ) -> list[_Arrival]:
-        prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories], policy)
+        prepared = self._preparation.prepare(project, [left_open(given.draft) for given, _ in memories], settings)
         return [
             _Arrival(given=given, prepared=one, embeddings=embeddings)
             for (given, embeddings), one in zip(memories, prepared, strict=True)

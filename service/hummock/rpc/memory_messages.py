@@ -229,6 +229,7 @@ def memory_layout(*, with_raw: bool) -> Layout:
         "payload": ["content", "raw" if with_raw else "", details],
         "content_hash": ("content_hash", HEX),
         "fingerprint": "",
+        "time_zone": "",
     }
     return [[parts.get(name, name) for name in Memory.__struct_fields__], "text", "superseded_by"]
 

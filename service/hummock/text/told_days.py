@@ -7,7 +7,7 @@ year, unless it was lately, and two days in one text are none.
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Final
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, MemoryKind, Origin
-from hummock.core.time_zone import unix_seconds, wall_clock
+from hummock.core.time_zone import unix_seconds, wall_clock, zone_of
 from hummock.text.normalise import nfkc, simplified
 from hummock.text.question import hints_of
 from hummock.text.questions import Trait, traits_of
@@ -64,7 +64,7 @@ def event_time_read(memory: Memory) -> float | None:
         return None
     if memory.kind is not MemoryKind.NOTE or memory.origin is Origin.INDEXER:
         return None
-    return event_time_of(memory.payload.content, memory.create_time)
+    return event_time_of(memory.payload.content, memory.create_time, zone_of(memory.time_zone))
 
 
 def when_said(
@@ -75,21 +75,22 @@ def when_said(
 
 
 @lru_cache(64)
-def event_time_of(text: str, told_s: float) -> float | None:
+def event_time_of(text: str, told_s: float, zone: tzinfo = UTC) -> float | None:
     """The time of the one day that a text names, in Unix seconds; None if it names none or several, or asks.
 
     Where the words count days ("yesterday", 三天前), it is the clock's time at which they are said, on that day: so it
-    lies on that day in every time zone. Else it is noon of that day in UTC.
+    lies on that day in most other time zones too. Else it is noon of that day.
 
     Args:
         text: As written.
         told_s: When it was said, in Unix seconds.
+        zone: Time zone of the one who said it.
     """
     if len(text) > MOST_CHARACTERS:
         return None
     read = simplified(nfkc(text))
     try:
-        now = wall_clock(told_s, UTC)
+        now = wall_clock(told_s, zone)
         found = times_in(read, hints_of(read), now)
         if not found or traits_of(text) & (Trait.ASKS | Trait.ASKS_WITHIN):
             return None
@@ -98,7 +99,7 @@ def event_time_of(text: str, told_s: float) -> float | None:
     except (OverflowError, ValueError):
         return None
     moment = moments.pop() if len(moments) == 1 else None
-    return None if moment is None else unix_seconds(moment, UTC)
+    return None if moment is None else unix_seconds(moment, zone)
 
 
 def _moment(text: str, said: TimeMatch, a_day_later: TimeMatch, now: datetime) -> datetime | None:
