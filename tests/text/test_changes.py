@@ -24,6 +24,8 @@ from hummock.text.questions import MAX_CHANGE_BYTES, Tense, Trait, tells_change,
         "從下週起例會改到週五",
         "超时已经调到 10 秒",
         "主分支更名為 main",
+        "人数上限提到十二个了",
+        "上传上限提至 20 MB",
     ],
 )
 def test_a_change_is_told_by_its_words(text: str) -> None:
@@ -41,6 +43,7 @@ def test_a_change_is_told_by_its_words(text: str) -> None:
         "我住在杭州西湖区文三路的公寓里。",
         "缓存过期时间是五分钟。",
         "改善体验，改进流程",
+        "我会跟你分享刚才提到的电影情节。",
         "We moved. " + "x" * MAX_CHANGE_BYTES,
         "我们搬家了。" + "一" * 90,
     ],
