@@ -42,6 +42,15 @@ def test_the_newer_comes_first_for_questions_of_now_and_the_older_for_how_it_was
     assert order(old, OTHER, new, text="what did we eat there?") == ("old", "other", "new")
 
 
+def test_how_it_was_may_fit_the_question_less_than_how_it_is() -> None:
+    """The newer one must fit the question then, and the older one much of that."""
+    new = Row(**NEW | {"cosine": 0.95})
+    for old, found in ((0.45, ("old", "new")), (0.3, ("new", "old"))):
+        assert order(Row(**OLD | {"cosine": old}), new, text="where did I live before?") == found
+    far, best = Row(**NEW | {"cosine": 0.45}), Row(id="best", cosine=0.95, vector=NORTH)
+    assert order(best, far, Row(**OLD | {"cosine": 0.4}), text="where did I live before?") == ("best", "new", "old")
+
+
 def test_a_day_that_a_text_names_is_not_when_it_was_told() -> None:
     """A note told after another may tell of a day before it: "we moved last Wednesday"."""
     named: dict[str, Any] = {"event_time": NOW - 90 * DAY}

@@ -267,7 +267,7 @@ FITTING: Final = 0.4
 
 BEARING: Final = 0.5
 """Least relevance of the older one, as a share of the best: what has nothing to do with the question is alike by
-chance, and is not said to be replaced."""
+chance, and is not said to be replaced. Of the newer one where the question is how things were."""
 
 _REPLACING: Final = Replacing(
     traits=int(Trait.TELLS_CHANGE | Trait.ASKS),
@@ -300,11 +300,16 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused
     found, rule = fused.candidates, _REPLACING._replace(one_thing=one_thing)
     if not (found.rows["traits"] & rule.traits == rule.tells).any():
         return fused
-    newer, older = replaced(found.vectors, found.vector_row, found.rows, found.writer, fused.row, fused.relevance, rule)
-    if not len(newer):
-        return fused
     tense = tense_of(question_of(text))
     if tense is Tense.PAST:
+        return fused
+    if tense is Tense.FORMER:
+        rule = rule._replace(bearing=0.0)
+    newer, older = replaced(found.vectors, found.vector_row, found.rows, found.writer, fused.row, fused.relevance, rule)
+    if tense is Tense.FORMER:
+        bears = fused.relevance[newer] >= BEARING * fused.relevance.max()
+        newer, older = newer[bears], older[bears]
+    if not len(newer):
         return fused
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
     places = np.arange(len(fused), dtype=np.float64)
