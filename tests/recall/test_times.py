@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.recall import Intent, RecallQuery, TimeInterval
-from hummock.recall.fuse import SHORTEST_HALVING_S, VAGUE_MATCH, time_match
+from hummock.recall.fuse import SHORTEST_HALVING_S, VAGUE_MATCH, time_match, told_time
 from hummock.recall.plan import times_of
 from hummock.text.question import question_of
+from hummock.text.questions import Trait
+from tests.recall.candidates import DAY, NOW, Row, candidates
 
 DAY_S = 86_400.0
 AS_OF = 1_684_319_400.0  # Wednesday, 2023-05-17 10:30 UTC
@@ -54,6 +56,26 @@ def test_a_vague_time_matches_less() -> None:
 def test_of_several_times_the_nearest_counts() -> None:
     times = [TimeInterval(start=0, end=10), YESTERDAY]
     assert time_match(times, np.array([5, YESTERDAY.start])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("start_days", "end_days", "expected"),
+    [(200, 0, [math.nan, 9.0, 300.0, 10.0]), (40, 0, [10.0, 10.0, 300.0, 10.0]), (200, 100, [10.0, 10.0, 300.0, 10.0])],
+)
+def test_a_day_that_a_text_names_tells_nothing_in_a_year_in_which_it_was_told(
+    start_days: int, end_days: int, expected: list[float]
+) -> None:
+    """Its time is then that of a note without one: none, and a turn's own; a given event time always counts."""
+    read = int(Trait.DATED)
+    rows = [
+        Row(id="read", age_days=9, event_time=NOW - 10 * DAY, traits=read),
+        Row(id="turn", age_days=9, event_time=NOW - 10 * DAY, traits=read, session=1),
+        Row(id="told before", age_days=250, event_time=NOW - 300 * DAY, traits=read),
+        Row(id="given", age_days=9, event_time=NOW - 10 * DAY),
+    ]
+    asked = TimeInterval(start=NOW - start_days * DAY, end=NOW - end_days * DAY)
+    ages = (NOW - told_time(candidates(rows), (asked,))) / DAY
+    assert ages.tolist() == pytest.approx(expected, nan_ok=True)
 
 
 def test_an_open_interval_has_no_end() -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hummock.core.candidates import Candidates
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
-from hummock.core.recall import Decay, DecayMode, Plan, TimeInterval, Wanted
+from hummock.core.recall import SECONDS_A_DAY, Decay, DecayMode, Plan, TimeInterval, Wanted
 from hummock.recall.evidence import evidence, verdict_factors
 from hummock.recall.plan import CODE as GROUP_OF_CODE
 from hummock.recall.plan import KEEPS_ALL, ONLY_TIME_SHARE
@@ -69,6 +69,10 @@ it."""
 
 VAGUE_MATCH = 0.5
 """The most that a time matches which the words leave open ("recently")."""
+
+WIDE_S = 62 * SECONDS_A_DAY
+"""Length of an interval above which a day that a text names does not match it, if it was told in it too: "yesterday" is
+of this year, and so are all notes of this year that name no day."""
 
 SHORTEST_HALVING_S = 43_200.0
 """Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
@@ -297,15 +301,20 @@ def _matches_time(found: Candidates, plan: Plan) -> NDArray[np.float32]:
     """How well each candidate's time matches the query's; (0,) if none is near, so that all stay as they are."""
     # If a question is about a time only, a vague time is all there is to match.
     vague = 1.0 if plan.time_share >= ONLY_TIME_SHARE else VAGUE_MATCH
-    match = time_match(plan.times, told_time(found), vague)
+    match = time_match(plan.times, told_time(found, plan.times), vague)
     return match if match.any() else _NO_TIME
 
 
-def told_time(found: Candidates) -> NDArray[np.float64]:
-    """Return the event times of candidates, (n,) Unix seconds; for turns without one their own time; else NaN."""
-    event_time = found.rows["event_time"]
-    is_untold = np.isnan(event_time) & (found.rows["session"] != 0)
-    return np.where(is_untold, found.rows["create_time"], event_time)
+def told_time(found: Candidates, times: Sequence[TimeInterval] = ()) -> NDArray[np.float64]:
+    """Return the event times of candidates, (n,) Unix seconds; for turns without one their own time; else NaN.
+
+    A day that a text names does not count where it was told in one of the wide times.
+    """
+    created, is_untold = found.rows["create_time"], np.isnan(found.rows["event_time"])
+    for wide in (each for each in times if each.end - each.start > WIDE_S):
+        is_untold |= (found.rows["traits"] & Trait.DATED != 0) & (created >= wide.start) & (created < wide.end)
+    own = np.where(found.rows["session"] != 0, created, np.nan)
+    return np.where(is_untold, own, found.rows["event_time"])
 
 
 def time_match(
