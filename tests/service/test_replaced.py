@@ -76,16 +76,23 @@ def test_every_form_of_a_prompt_says_when_both_were_told_and_which_is_replaced(
     assert context.MEMORY_MARK_LIKELY_REPLACED not in marks["new"]
 
 
-def test_what_names_another_thing_that_changes_replaces_nothing(
-    service: Stubs, project: str, towards: pb.Embedding
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Pottery class is on Wednesdays", "Painting class moved to Thursday"),
+        ("Mia rides a unicycle", "Mia has started juggling as well"),
+        ("书架上有一盆绿萝", "书架上现在还有两盏灯"),
+    ],
+)
+def test_what_changes_another_thing_or_adds_to_it_replaces_nothing(
+    service: Stubs, project: str, towards: pb.Embedding, older: str, newer: str
 ) -> None:
-    for text, month in (("Pottery class is on Wednesdays", 6), ("Painting class moved to Thursday", 8)):
+    for text, month in ((older, 6), (newer, 8)):
         learn(service, project, note(text, vector=towards, create_time=stamp(datetime(2026, month, 3, tzinfo=UTC))))
     asked = {"query_vector": towards, "as_of": ASKED, "view": pb.MEMORY_VIEW_FULL}
-    hits = ask(service, project, "which day is class", **asked).hits
-    (pottery,) = [hit for hit in hits if hit.memory.content == "Pottery class is on Wednesdays"]
-    assert "Painting class moved to Thursday" in {hit.memory.content for hit in hits}
-    assert pottery.likely_replaced_by == ""
+    hits = {hit.memory.content: hit for hit in ask(service, project, "how is it", **asked).hits}
+    assert newer in hits
+    assert hits[older].likely_replaced_by == ""
 
 
 def test_a_prompt_with_one_of_both_has_neither_date_nor_mark(

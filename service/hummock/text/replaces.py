@@ -162,6 +162,13 @@ _IS_AT: Final = re.compile(
     r"[在放住]|\b(?:(?:is|are)(?: held)?|takes? place|happens?|meets?) (?:at|in|on)\b", re.IGNORECASE
 )
 
+_ADDS: Final = re.compile(
+    r"\b(?:also|as well|in addition|additionally)\b|\btoo(?=\s*(?:[.,;!]|\Z))"
+    "|(?<!再)也(?!许|就是|不)|还[有会]|另外|再加上",
+    re.IGNORECASE,
+)
+"""Words for what comes beside the rest: "has started the drums as well"."""
+
 _A_WORD: Final = 2
 """Weight of a word; a Chinese character has half of it."""
 
@@ -197,9 +204,12 @@ def replaced_by_words(newer: str, older: str) -> str:
 def changes_something_else(newer: str, older: str) -> bool:
     """Whether `newer` names what changes, and that is not what `older` says: the swimming class moved, not piano.
 
-    False where it does not name it ("we moved to Bristol").
+    So it is where `newer` adds to the rest ("plays the drums as well"). False where it does neither ("we moved to
+    Bristol").
     """
-    return next(_told(_folded(newer)), None) is not None and not replaced_by_words(newer, older)
+    folded = _folded(newer)
+    names_it = _ADDS.search(folded) is not None or next(_told(folded), None) is not None
+    return names_it and not replaced_by_words(newer, older)
 
 
 @dataclass(frozen=True, slots=True)
