@@ -159,7 +159,7 @@ _TELLINGS: Final = (
 )
 
 _IS_AT: Final = re.compile(
-    r"[在放住]|\b(?:(?:is|are)(?: held)?|takes? place|happens?|meets?) (?:at|in|on)\b", re.IGNORECASE
+    r"[在放住]|\b(?:(?:is|are)(?: held)?|lives?|stays?|takes? place|happens?|meets?) (?:at|in|on)\b", re.IGNORECASE
 )
 
 _ADDS: Final = re.compile(
