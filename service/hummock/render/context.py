@@ -18,7 +18,7 @@ from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, M
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
-from hummock.render.escape import UNVERIFIED, is_unverified
+from hummock.render.escape import UNVERIFIED, is_unverified, said_by
 from hummock.render.excerpt import GAP, WHOLE, how_cut
 from hummock.render.passage import Passage, columns, passage_of
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block
@@ -249,7 +249,9 @@ def _code(item: Selected, _number: int, frame: Frame) -> Block:
 
 
 def _marks(item: Selected, frame: Frame) -> str:
-    return (f" {UNVERIFIED}" if is_unverified(item.memory) else "") + item.age(frame.wording)
+    unverified = f" {UNVERIFIED}" if is_unverified(item.memory) else ""
+    said = "" if frame.quotas.text_characters else said_by(item.memory)
+    return f"{said}{unverified}{item.age(frame.wording)}"
 
 
 def _detail(item: Selected) -> object:

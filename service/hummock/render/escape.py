@@ -174,6 +174,21 @@ def bracketed_id(memory_id: str) -> str:
     return f"[ID: {listed_id(memory_id)}]"
 
 
+_SAID_BY_ORIGIN: Final = frozenset(("", "user", "assistant"))
+_SPEAKER_CHARACTERS: Final = 40
+
+
+def speaker_of(memory: Memory) -> str:
+    """The name of who said it, as one line; empty where there is none or the origin says as much."""
+    return "" if memory.speaker.casefold() in _SAID_BY_ORIGIN else clip(memory.speaker, _SPEAKER_CHARACTERS)
+
+
+def said_by(memory: Memory) -> str:
+    """The name of who said it in parentheses, after a space; empty for none. Else nobody knows who "I" is."""
+    name = speaker_of(memory)
+    return f" {parenthesised(name)}" if name else ""
+
+
 _STALE_DAYS: Final = 90
 _VERIFIED_TRUST: Final = 0.5
 _SECONDS_A_DAY: Final = 86_400.0

@@ -26,6 +26,8 @@ INDEX_CLOSING: Final = f"</{escape.INDEX}>\n"
 _SUMMARY_CHARACTERS: Final = 100
 _TITLE_CHARACTERS: Final = 100
 _TAGS: Final = 10
+_DAYS_TO_TELL_APART: Final = 2
+"""Days from which notes have dates: of notes of one day none is the newer one."""
 
 
 def opening(wording: Wording) -> str:
@@ -76,6 +78,7 @@ def _entry(memory: Memory, body: str, marks: str, frame: Frame) -> str:
         "title": "" if repeats else title,
         "tags": _tags(memory.index.tags),
         "origin": memory.origin.name.lower(),
+        "speaker": escape.speaker_of(memory),
         "trust": "" if memory.trust >= 1 else f"{memory.trust:.2g}",
     }
     written = "".join(f" {name}={escape.attribute(value)}" for name, value in attributes.items() if value)
@@ -114,7 +117,7 @@ def _index_entry(memory: Memory, marks: str) -> Block:
     notes = [f" {escape.parenthesised(f'Tags: {tags}')}"] if tags else []
     if memory.origin is not Origin.MANUAL:
         notes.append(f" (Origin: {memory.origin.name.lower()})")
-    lines = [f"{escape.bracketed_id(memory.id)} {title}{''.join(notes)}{marks}"]
+    lines = [f"{escape.bracketed_id(memory.id)} {title}{''.join(notes)}{escape.said_by(memory)}{marks}"]
     if summary:
         lines.append(f"   > Summary: {summary}")
     return Block("".join(f"{line}\n" for line in lines))
@@ -200,7 +203,7 @@ def render_index(selected: Sequence[Selected], frame: Frame) -> Section:
 
 
 def render_memories(selected: Sequence[Selected], frame: Frame) -> Section:
-    """Write memories in full, each after its time and origin, as the memory context of a chat.
+    """Write memories in full, each after its time, origin and speaker, as the memory context of a chat.
 
     The time is the event's, else the create time, in the reader's time zone.
     """
@@ -290,22 +293,29 @@ def _cut_line(item: Selected, frame: Frame, room: int) -> Block:
 def _written_line(item: Selected, body: str, frame: Frame) -> str:
     memory, note = item.memory, f"({frame.wording.replaced}) " if item.is_replaced else ""
     text = escape.listed(body, keeps_keys=escape.keeps_keys(memory))
-    return f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}] {note}{text}\n"
+    origin = f"[{memory.origin.name.lower()}]{escape.said_by(memory)}"
+    return f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}]{origin} {note}{text}\n"
 
 
 def with_ages(selected: Sequence[Selected], frame: Frame) -> tuple[Selected, ...]:
-    """The memories, with a date on those of which one most likely replaces another."""
-    pairs = {item.memory.id: item.replaced_by for item in selected if item.replaced_by}
-    present = {item.memory.id for item in selected} if pairs else set()
-    replaced = {old for old, new in pairs.items() if new in present}
-    if not replaced:
+    """The memories, with a date on notes of different days and on those of which one most likely replaces another.
+
+    What replaces what is not always known, and of two notes that contradict each other the reader follows the newer.
+    """
+    shown = {item.memory.id: item for item in selected if not item.drawback}
+    pairs = {one: item.replaced_by for one, item in shown.items() if item.replaced_by in shown}
+    dates = {
+        one: f"{told_at(item.memory, frame.zone):%Y-%m-%d}"
+        for one, item in shown.items()
+        if item.memory.kind is MemoryKind.NOTE
+    }
+    if len(set(dates.values())) < _DAYS_TO_TELL_APART or frame.quotas.text_characters:
+        dates = {one: dates[one] for one in dates if one in pairs or one in pairs.values()}
+    if not dates:
         return tuple(selected)
-    dated = replaced | {pairs[old] for old in replaced}
     return tuple(
-        structs.replace(
-            item, told=f"{told_at(item.memory, frame.zone):%Y-%m-%d}", is_replaced=item.memory.id in replaced
-        )
-        if item.memory.id in dated
+        structs.replace(item, told=dates[item.memory.id], is_replaced=item.memory.id in pairs)
+        if item.memory.id in dates
         else item
         for item in selected
     )

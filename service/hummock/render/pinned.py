@@ -8,7 +8,7 @@ from typing import Final
 from hummock.core.memory import Memory
 from hummock.core.render import Tier
 from hummock.render import escape
-from hummock.render.escape import UNVERIFIED, is_unverified
+from hummock.render.escape import UNVERIFIED, is_unverified, said_by
 from hummock.render.listing import body_of, told_at
 from hummock.render.section import Block, Frame, Section, Selected, kept_block
 
@@ -87,5 +87,6 @@ def _written_line(memory: Memory, frame: Frame) -> Block:
     title, body = memory.index.title.removesuffix("…"), body_of(memory, frame.wording)
     text = escape.beside_forms(body if title in escape.one_line(body) else f"{title}: {body}")
     mark = f" {UNVERIFIED}" if is_unverified(memory) else ""
-    line = f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}][{memory.origin.name.lower()}]{mark} {text}\n"
+    said = f"[{memory.origin.name.lower()}]{said_by(memory)}"
+    line = f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}]{said}{mark} {text}\n"
     return Block(line, token_count=frame.counter.count(line))

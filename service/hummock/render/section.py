@@ -23,7 +23,7 @@ class Selected(Struct, frozen=True, kw_only=True):
         score: In [0, 1], larger is better; None if it was not ranked.
         drawback: Why the context form leaves it out, in words; empty if it does not.
         replaced_by: Id of the memory that most likely replaces it; empty if there is none.
-        told: Its date, if it or another of the text's memories most likely replaces the other; else empty.
+        told: The date of a note, if the text has notes of other days or one that it replaces; else empty.
         is_replaced: Whether the other one replaces it.
         answer_id: Id of the memory that answers it, if it asks and is shown with its answer; else empty.
     """
