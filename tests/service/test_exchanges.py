@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from google.protobuf.timestamp_pb2 import Timestamp
 
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, recall_pb2
@@ -155,6 +157,40 @@ def test_what_was_asked_before_in_the_same_words_is_answered(toy: Stubs, session
     text = prompt(toy, session, question, preset=preset).text
     assert answer in text
     assert question not in text
+
+
+@pytest.mark.parametrize("preset", [CHAT, AGENT])
+@pytest.mark.parametrize(
+    ("question", "old", "new"),
+    [
+        ("Who rules Mistport?", "Lord Harken rules Mistport.", "Ysolde rules Mistport now."),
+        ("我的瑜伽课是什么时候？", "你的瑜伽课是周二晚上七点。", "我的瑜伽课改到周五晚上八点了。"),
+    ],
+)
+def test_an_old_reply_to_the_same_words_stands_behind_what_was_told_since(
+    toy: Stubs, session: str, question: str, old: str, new: str, preset: int
+) -> None:
+    """S4-48 (T2)."""
+    june, august = (Timestamp(seconds=int(datetime(2026, month, 2, tzinfo=UTC).timestamp())) for month in (6, 8))
+    toy.context.LearnTurn(
+        project=session,
+        session_id="s",
+        user=context.TurnSide(text=question, create_time=june),
+        assistant=context.TurnSide(text=old, create_time=june),
+    )
+    assert old in prompt(toy, session, question, preset=preset).text
+    learn(toy, session, note(new, origin=USER, create_time=august))
+    now, then = places(prompt(toy, session, question, preset=preset).text, new, old)
+    assert 0 <= now < then
+    assert [one.content for one in toy.context.Search(project=session, query_text=question).results][:2] == [new, old]
+    toy.context.LearnTurn(
+        project=session,
+        session_id="s",
+        user=context.TurnSide(text=question),
+        assistant=context.TurnSide(text="As you told me."),
+    )
+    again, now, then = places(prompt(toy, session, question, preset=preset).text, "As you told me.", new, old)
+    assert 0 <= again < now < then
 
 
 @pytest.mark.parametrize(

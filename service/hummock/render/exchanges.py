@@ -15,6 +15,7 @@ from hummock.core.memory import Memory
 from hummock.core.recall import RecallQuery
 from hummock.ports.store import Exchange, Snapshot
 from hummock.recall.plan import apply_settings, joins_paths, window_of
+from hummock.recall.prefer import LATER_S
 from hummock.recall.query_features import echo_hashes
 from hummock.render.section import Selected
 from hummock.render.turn import Source
@@ -22,6 +23,9 @@ from hummock.text.likeness import echo_and_stem
 from hummock.text.questions import asks
 
 _NONE = Exchange()
+_BEARS = 0.35
+"""Least score of a hit that is rather an answer than noise: unrelated ones of made chats have .2 to .33."""
+
 GIVES_WAY = "left out: there is room for its answer alone"
 
 
@@ -59,9 +63,10 @@ def _side_by_side(
     """
     given = {item.memory.id: item for item in selected}
     placed: dict[str, Selected] = {}
+    first, items = _by_age(first, selected)
     for memory in first:
         _place(placed, given, memory)
-    for item in selected:
+    for item in items:
         exchange = exchanges.get(item.memory.id)
         if exchange is None:
             if not item.drawback:
@@ -74,8 +79,31 @@ def _side_by_side(
         _place(placed, given, item.memory, answer_id=exchange.answer_id)
         for reply in exchange.replies:
             _place(placed, given, reply)
-    rest = [item for item in selected if item.memory.id not in placed]
+    rest = [item for item in items if item.memory.id not in placed]
     return (*placed.values(), *rest)
+
+
+def _by_age(replies: Sequence[Memory], selected: Sequence[Selected]) -> tuple[Sequence[Memory], Sequence[Selected]]:
+    """The replies to the query's very words that come first, and the hits, the best one before the other replies.
+
+    It is before what was replied earlier than it was told, where it bears on the query and asks nothing.
+    """
+    given = {item.memory.id: item for item in selected}
+    own = {reply.id for reply in replies}
+    best = next((item for item in selected if item.memory.id not in own and not item.drawback), None)
+    if not replies or best is None or (best.score or 0.0) < _BEARS or asks(_text(best.memory)):
+        return replies, selected
+    told_at = best.memory.create_time - LATER_S
+    outdated = [
+        structs.replace(given.get(reply.id) or Selected(memory=reply, score=best.score), drawback="")
+        for reply in replies
+        if reply.create_time <= told_at
+    ]
+    moved = {best.memory.id, *[item.memory.id for item in outdated]}
+    if len(moved) == 1:
+        return replies, selected
+    others = [item for item in selected if item.memory.id not in moved]
+    return [reply for reply in replies if reply.id not in moved], [best, *outdated, *others]
 
 
 def _place(placed: dict[str, Selected], given: Mapping[str, Selected], memory: Memory, answer_id: str = "") -> None:
@@ -112,16 +140,18 @@ def with_replies(
     """The memories with the replies that are missing, at most `most`.
 
     Args:
-        first: Replies that come before all others, with the best score, or 1 where nothing else was found.
+        first: Replies to the query's own words: before all others, with the best score, or 1 where nothing else was
+            found; behind a best hit that was told later.
         selected: Best first.
         exchanges: By the question's id; each reply comes behind its question and has its score.
         most: Limit on the result. Where it cuts a question off from its answer, the answer takes the question's place.
     """
-    given = {item.memory.id for item in selected}
-    best = selected[0].score if selected else 1.0
+    first, items = _by_age(first, selected)
+    given = {item.memory.id for item in items}
+    best = items[0].score if items else 1.0
     out = [Selected(memory=reply, score=best) for reply in first if reply.id not in given][:most]
     given.update(item.memory.id for item in out)
-    for item in selected:
+    for item in items:
         exchange = exchanges.get(item.memory.id, _NONE)
         missing = [reply for reply in exchange.replies if reply.id not in given]
         given.update(reply.id for reply in missing)
