@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hummock_client.v1 import context_service_pb2 as context
-from hummock_client.v1 import settings_pb2
-from tests.service.calls import change_settings, memory_ids
+from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from tests.service.calls import change_settings, learn, memory_ids
+from tests.service.inputs import note
 from tests.service.running import Stubs
 
 pytestmark = pytest.mark.storeless
@@ -85,3 +88,45 @@ def test_a_project_may_keep_its_small_talk(toy: Stubs, project: str) -> None:
     reply = said(toy, project, "good morning!", "Hello you!")
     assert (reply.user.status, reply.assistant.status) == (CREATED, CREATED)
     assert len(memory_ids(toy, project)) == 2
+
+
+TALK = ("ok thanks", "good morning", "早安", "哈哈哈", "你好呀", "继续")
+
+
+def rendered(toy: Stubs, project: str, text: str, form: Any, **more: Any) -> context.RenderResponse:
+    recall = recall_pb2.RecallRequest(query_text=text, preset=recall_pb2.PRESET_CHAT, **more)
+    current = None
+    if form == context.RENDER_FORM_MESSAGES:
+        current = context.PromptMessage(id="now", role=context.PROMPT_ROLE_USER, content=text)
+    return toy.context.RenderTurn(
+        render=context.RenderRequest(project=project, recall=recall, form=form, current=current), scope="s", turn=1
+    ).rendering
+
+
+@pytest.mark.parametrize("form", [context.RENDER_FORM_MEMORIES, context.RENDER_FORM_CONTEXT])
+@pytest.mark.parametrize("text", TALK)
+def test_small_talk_has_nothing_recalled_and_asks_nothing(toy: Stubs, project: str, text: str, form: Any) -> None:
+    said(toy, project, "ok do that, five attempts and then the dead letter", "Done, it is good morning mail.")
+    said(toy, project, "手术是几点？", "早上八点，继续观察", 2)
+    said(toy, project, text, "The pier closes at six in winter.", 3)
+    reply = rendered(toy, project, text, form)
+    assert reply.text == ""
+    assert {one.reason for one in reply.memories} <= {"left out: nothing stored bears on the query"}
+
+
+def test_small_talk_has_what_is_pinned_and_what_the_caller_asks_for(toy: Stubs, project: str) -> None:
+    learn(toy, project, note("I am allergic to peanuts", pinned=True), note("ok means all knights"))
+    memories = context.RENDER_FORM_MEMORIES
+    text = rendered(toy, project, "ok", memories).text
+    assert "peanuts" in text
+    assert "knights" not in text
+    assert "clearly answers" not in text
+    origins = memory_pb2.MemoryFilter(origins=[memory_pb2.ORIGIN_MANUAL])
+    assert "knights" in rendered(toy, project, "ok", memories, filter=origins).text
+    assert "knights" in rendered(toy, project, "ok knights", memories).text
+
+
+def test_the_messages_of_small_talk_are_the_persona_and_the_text(toy: Stubs, project: str) -> None:
+    learn(toy, project, note("早上八点做手术"))
+    messages = rendered(toy, project, "早安", context.RENDER_FORM_MESSAGES).messages
+    assert [one.content for one in messages] == ["早安"]

@@ -30,7 +30,7 @@ from hummock.core.recall import (
 from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.text.event_reference import EventReference, parse_event_reference
 from hummock.text.keywords import keywords
-from hummock.text.question import Question
+from hummock.text.question import Question, question_of
 from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
 from hummock.text.time_words import HINTS, time_intervals
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
@@ -322,9 +322,19 @@ def _filter(query: RecallQuery, question: Question, wanted: Wanted, *, joins_pat
     origins = PRESETS[query.preset].origins
     if wanted & Wanted.FROM_ASSISTANT:
         origins |= {Origin.AI_OUTPUT}
-    elif joins_paths and not wanted and query.preset in _OF_TALK and is_small_talk(question):
+    elif joins_paths and not wanted and _is_small_talk(query, question):
         origins -= {Origin.AI_OUTPUT}
     return query.filter if origins == ALL_ORIGINS else replace(query.filter, origins=origins)
+
+
+def names_nothing(query: RecallQuery) -> bool:
+    """Whether a text of a conversation greets, thanks, agrees or asks to go on, and no intent or origin says more."""
+    says_more = query.intent is not None or bool(query.filter.origins) or not joins_paths(query)
+    return not says_more and _is_small_talk(query, question_of(query.text))
+
+
+def _is_small_talk(query: RecallQuery, question: Question) -> bool:
+    return query.preset in _OF_TALK and is_small_talk(question)
 
 
 def _time_share(question: Question, times: tuple[TimeInterval, ...]) -> float:

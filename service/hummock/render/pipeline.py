@@ -29,6 +29,7 @@ from hummock.core.tools import search_tool
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.recall.follow_up import after
+from hummock.recall.plan import names_nothing
 from hummock.render.compose import FORMS, compose, marked, without, without_answer
 from hummock.render.exchanges import GIVES_WAY, with_answers
 from hummock.render.listing import with_ages
@@ -96,8 +97,11 @@ class Render:
         quotas = query.quotas.filled(settings.quotas)
         source = _source(query, recalled, project, load, quotas)
         # The literal form shows what was found and nothing else.
-        if query.recall is not None and not quotas.text_characters and snapshot.has_turns:
-            source = with_answers(source, query.recall, snapshot)
+        if query.recall is not None and not quotas.text_characters:
+            if names_nothing(query.recall):
+                source = _of_small_talk(source, is_turn=query.commit is not None)
+            elif snapshot.has_turns:
+                source = with_answers(source, query.recall, snapshot)
         if query.recall is not None and (pinned := snapshot.pinned(query.recall.filter, MOST_PINNED)):
             source = replace(source, pinned=tuple(pinned))
         locale = _locale(query, source)
@@ -216,6 +220,16 @@ def _source(
         left_out=tuple([item for item, out in zip(selected, is_left_out, strict=True) if out]),
         says_so=says_so,
     )
+
+
+def _of_small_talk(source: Source, *, is_turn: bool) -> Source:
+    """The source of a text that names nothing: what is alike is so by chance, and no question was left unanswered.
+
+    Entries of a turn stay, for they are chosen by their use.
+    """
+    kept = tuple([item for item in source.selected if is_turn and item.memory.kind is MemoryKind.ENTRY])
+    out = tuple([item for item in (*source.selected, *source.left_out) if item not in kept])
+    return replace(source, selected=kept, left_out=out, says_so=False)
 
 
 def _by_id(load: Load, asked: Sequence[str]) -> tuple[tuple[Selected, ...], tuple[str, ...]]:
@@ -447,8 +461,10 @@ class _Writer:
             shown = without(shown, given_way)
         if len(shown) < len(selected):
             section = _with_given_way(section, selected, shown)
+        if source.left_out:
+            section = _with_left_out(section, source.left_out)
         if source.says_so:
-            section = _with_nothing_known(section, source.left_out, frame)
+            section = _with_nothing_known(section, frame)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
 
 
@@ -459,13 +475,17 @@ def _with_given_way(section: Section, selected: Sequence[Selected], shown: Seque
     return replace(section, memories=(*section.memories, *reports))
 
 
-def _with_nothing_known(section: Section, left_out: Sequence[Selected], frame: Frame) -> Section:
+def _with_left_out(section: Section, left_out: Sequence[Selected]) -> Section:
+    """The section with a report on each memory that is left out and not shown all the same."""
+    shown = {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
+    return replace(section, memories=(*section.memories, *reports))
+
+
+def _with_nothing_known(section: Section, frame: Frame) -> Section:
     """The section with a line at its end that nothing is known, if the budget has room for it."""
     text = f"{section.text}{frame.wording.nothing_known}\n"
     token_count = frame.counter.count(text)
-    shown = {memory.memory_id for memory in section.memories}
-    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
-    section = replace(section, memories=(*section.memories, *reports))
     return replace(section, text=text, token_count=token_count) if token_count <= frame.budget_tokens else section
 
 
