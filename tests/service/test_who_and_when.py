@@ -102,3 +102,16 @@ def test_the_form_to_the_letter_has_neither(service: Stubs, project: str) -> Non
     text = rendered(service, project, "CONTEXT", "old", "new", quotas=quotas)
     assert "2026" not in text
     assert "Lin" not in text
+
+
+def test_a_search_says_who_and_when(service: Stubs, project: str) -> None:
+    late = datetime(2026, 6, 25, 20, tzinfo=UTC)
+    learn(
+        service,
+        project,
+        told("Selene has the silver necklace", "old", speaker="Mira"),
+        told("Ysolde has the silver necklace", "new", late, speaker="user"),
+    )
+    found = service.context.Search(project=project, query_text="who has the silver necklace", time_zone="+08:00")
+    assert line_of(found.text, "] Selene has").endswith(") (Mira) (2026-05-11)")
+    assert line_of(found.text, "] Ysolde has").endswith(") (2026-06-26)")

@@ -295,7 +295,10 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchResult:
-    """One result: `type` is "code" or "knowledge", `content` is cut, `metadata` holds plain JSON values."""
+    """One result: `type` is "code" or "knowledge", `content` is cut, `metadata` holds plain JSON values.
+
+    `notes` says to a reader who said it and when, each in parentheses after a space; empty for neither.
+    """
 
     type: str
     memory_id: str
@@ -305,6 +308,7 @@ class SearchResult:
     metadata: Mapping[str, object]
     seen_before: bool = False
     likely_replaced_by: str = ""
+    notes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -297,19 +297,20 @@ def _written_line(item: Selected, body: str, frame: Frame) -> str:
     return f"- [{told_at(memory, frame.zone):%Y-%m-%d %H:%M}]{origin} {note}{text}\n"
 
 
-def with_ages(selected: Sequence[Selected], frame: Frame) -> tuple[Selected, ...]:
+def with_ages(selected: Sequence[Selected], zone: tzinfo, *, of_pairs: bool = False) -> tuple[Selected, ...]:
     """The memories, with a date on notes of different days and on those of which one most likely replaces another.
 
     What replaces what is not always known, and of two notes that contradict each other the reader follows the newer.
+    With `of_pairs` only the latter have one.
     """
     shown = {item.memory.id: item for item in selected if not item.drawback}
     pairs = {one: item.replaced_by for one, item in shown.items() if item.replaced_by in shown}
     dates = {
-        one: f"{told_at(item.memory, frame.zone):%Y-%m-%d}"
+        one: f"{told_at(item.memory, zone):%Y-%m-%d}"
         for one, item in shown.items()
         if item.memory.kind is MemoryKind.NOTE
     }
-    if len(set(dates.values())) < _DAYS_TO_TELL_APART or frame.quotas.text_characters:
+    if len(set(dates.values())) < _DAYS_TO_TELL_APART or of_pairs:
         dates = {one: dates[one] for one in dates if one in pairs or one in pairs.values()}
     if not dates:
         return tuple(selected)

@@ -373,7 +373,7 @@ class _Writer:
         started_s = self.clock.monotonic()
         query, frame = self.query, self.frame
         read, missing_reads = _by_id(load, query.read_ids) if query.read_ids else ((), ())
-        selected = with_ages(source.selected, frame)
+        selected = with_ages(source.selected, frame.zone, of_pairs=bool(frame.quotas.text_characters))
         if source.pinned:
             section, prefix = self._below_pinned(source, selected, read, load)
         else:

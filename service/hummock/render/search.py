@@ -19,8 +19,9 @@ from hummock.recall.follow_up import MOST_BEFORE, cut, leans_back, leant_on
 from hummock.recall.plan import PRESETS, apply_settings
 from hummock.recall.query_features import echo_hashes
 from hummock.render.context import domain_texts
-from hummock.render.escape import bracketed_id, clean, disarmed, inline
+from hummock.render.escape import bracketed_id, clean, disarmed, inline, said_by
 from hummock.render.exchanges import with_replies
+from hummock.render.listing import with_ages
 from hummock.render.passage import passage_of
 from hummock.render.section import Selected, Wording, wording_of
 from hummock.text.normalise import is_han
@@ -74,21 +75,22 @@ class Search:
             nothing_known=nothing_known,
         )
 
-    def _with_answers(self, query: SearchQuery, found: Recalled) -> tuple[list[Selected], NothingKnown | None]:
+    def _with_answers(self, query: SearchQuery, found: Recalled) -> tuple[Sequence[Selected], NothingKnown | None]:
         """The hits with the answers to questions among them and to the query's own text, and what is nearly known."""
         # A diversified recall is not sorted by score; a mixed list is.
         hits = sorted(found.hits, key=lambda hit: (-hit.score, hit.memory.id))
         items = [Selected(memory=hit.memory, score=hit.score, replaced_by=hit.likely_replaced_by) for hit in hits]
 
-        def answered(project: Snapshot) -> tuple[list[Selected], NothingKnown | None]:
-            if not project.has_turns:
-                return items, found.nothing_known
+        def answered(project: Snapshot) -> tuple[Sequence[Selected], NothingKnown | None]:
             asked, _ = apply_settings(_recall_query(query), project.settings)
+            if not project.has_turns:
+                return with_ages(items, asked.zone), found.nothing_known
             first = project.replies_to(echo_hashes(query.text), asked.filter, None)
             said = [item.memory.id for item in items if item.memory.session_id]
             exchanges = dict(zip(said, project.exchanges(said, asked.filter, None), strict=True))
             most = asked.top_k or PRESETS[Preset.AGENT].top_k
-            return with_replies(first, items, exchanges, most), None if first else found.nothing_known
+            replied = with_replies(first, items, exchanges, most)
+            return with_ages(replied, asked.zone), None if first else found.nothing_known
 
         return self._store.read(query.project, answered, allow_stale=query.allow_stale)
 
@@ -136,6 +138,7 @@ def _result(item: Selected, before: Before, asked: str) -> SearchResult:
         score=item.score or 0.0,
         seen_before=memory.id in before.seen,
         likely_replaced_by=item.replaced_by,
+        notes=said_by(memory) + (f" ({item.told})" if item.told else ""),
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
 
@@ -177,7 +180,7 @@ def _text_of(number: int, result: SearchResult, wording: Wording) -> str:
     Stored text cannot forge a numbered line, nor a chat's.
     """
     replaced = f" ({wording.replaced})" if result.likely_replaced_by else ""
-    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f}){replaced}\n"
+    head = f"{number}. [{result.type}] {inline(result.title)} (score={result.score:.2f}){result.notes}{replaced}\n"
     source = f"{_source(result.metadata, wording)} {bracketed_id(result.memory_id)}".lstrip()
     content = disarmed(result.content)
     return head + "".join(f"   {line}\n" for line in (source, *content.split("\n")) if line.strip())
