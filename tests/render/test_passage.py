@@ -165,6 +165,26 @@ def test_one_word_of_several_is_no_reason(query: str, terms: tuple[str, ...], is
     assert (weighed(made(0.8, 0.1, *terms), query) == "") is is_shown
 
 
+@pytest.mark.parametrize(
+    ("text", "similarity", "terms", "is_shown"),
+    [
+        ("why did the import job fail last night?", 0.3, (), False),
+        ("为什么我们不用这个框架？", 0.3, (), False),
+        ("why did the import job fail last night?", 0.36, (), True),
+        ("how long is the cache kept?", 0.3, ("long", "cache", "kept"), True),
+        ("It failed last night. Why?", 0.3, (), True),
+        ("it failed last night", 0.3, (), True),
+    ],
+)
+def test_a_question_is_shown_for_more_than_being_one(
+    text: str, similarity: float, terms: tuple[str, ...], is_shown: bool
+) -> None:
+    """1.1-6."""
+    query = "条目留多久？" if "框架" in text else "How long is a cache entry kept?"
+    one = made(0.5, similarity, *terms, memory=note("n", text, title=text))
+    assert (weighed(one, query) == "") is is_shown
+
+
 def test_what_the_query_names_is_shown_and_is_no_measure_for_others() -> None:
     """S0-10."""
     named = made(1.0, 0.0, found_by=FoundBy.DOMAIN)

@@ -8,6 +8,7 @@ the ... of"). Two measures do: the calibrated similarity, and the number of cont
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta, timezone, tzinfo
@@ -282,6 +283,12 @@ LEAST_SIMILARITY: Final = 0.2
 """Least similarity of a hit worth its tokens. The best hit of unrelated questions in both languages had at most .22,
 mostly below .15."""
 
+LEAST_OF_QUESTION: Final = 0.35
+"""Least similarity of a hit that only asks: any two questions are alike. In three made chats those that shared no
+telling word with the query and had nothing to do with it had .33 at most, but for one of .42; others .36 or more."""
+
+_ONLY_ASKS: Final = re.compile(r"[^.。!！?？\n]*[?？]\s*")
+
 LEAST_SHARE: Final = 0.5
 LEAST_WORDS: Final = 2
 """Share of the query's telling words that does instead, and how many of them; one where the query has no more."""
@@ -333,7 +340,9 @@ def drawbacks(hits: Sequence[Hit], query: str) -> list[str]:
 def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
     if score < LEAST_OF_BEST * best:
         return f"left out: its relevance {score:.2f} is far below the best, {best:.2f}"
-    if not hit.cosine or hit.similarity >= LEAST_SIMILARITY:
+    text = hit.memory.payload.content if hit.memory.payload and hit.memory.kind is MemoryKind.NOTE else ""
+    least = LEAST_OF_QUESTION if _ONLY_ASKS.fullmatch(text) else LEAST_SIMILARITY
+    if not hit.cosine or hit.similarity >= least:
         return ""
     told = told_terms(query)
     said = (*hit.matched_terms, *(correction.asked for correction in hit.corrections))
@@ -341,7 +350,7 @@ def _drawback(hit: Hit, score: float, query: str, best: float) -> str:
     if told and words >= max(LEAST_SHARE * len(told), min(LEAST_WORDS, len(told))):
         return ""
     holds = f"it holds {words} of {len(told)} words"
-    return f"left out: its similarity {hit.similarity:.2f} is below {LEAST_SIMILARITY}, and {holds}"
+    return f"left out: its similarity {hit.similarity:.2f} is below {least}, and {holds}"
 
 
 @lru_cache(64)
