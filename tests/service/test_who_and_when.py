@@ -82,6 +82,18 @@ def test_notes_of_different_days_have_dates(service: Stubs, project: str, form: 
     assert "replaced" not in text
 
 
+def test_the_models_words_are_told_from_the_users(service: Stubs, project: str) -> None:
+    """The other forms show the origin."""
+    suggested = note("I suggest five attempts", id="a", speaker="assistant", origin=pb.ORIGIN_AI_OUTPUT)
+    learn(service, project, suggested, told("I want three attempts", "u", speaker="user"))
+    text = rendered(service, project, "CONTEXT", "a", "u")
+    found = service.context.Search(project=project, query_text="attempts").text
+    assert line_of(text, "# I suggest").count("(assistant)") == 1
+    assert line_of(found, "] I suggest").count("(assistant)") == 1
+    assert text.count("(assistant)") == found.count("(assistant)") == 1
+    assert "(assistant)" not in rendered(service, project, "MEMORIES", "a", "u")
+
+
 def test_notes_of_one_day_need_no_dates_in_a_context(service: Stubs, project: str) -> None:
     learn(service, project, told("max_open_conns=20", "one"), told("the queue holds 9", "other"))
     assert "2026" not in rendered(service, project, "CONTEXT", "one", "other")

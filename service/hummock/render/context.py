@@ -18,7 +18,7 @@ from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, M
 from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
-from hummock.render.escape import UNVERIFIED, is_unverified, said_by
+from hummock.render.escape import MODEL, UNVERIFIED, is_unverified, said_by
 from hummock.render.excerpt import GAP, WHOLE, how_cut
 from hummock.render.passage import Passage, columns, passage_of
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block
@@ -250,7 +250,7 @@ def _code(item: Selected, _number: int, frame: Frame) -> Block:
 
 def _marks(item: Selected, frame: Frame) -> str:
     unverified = f" {UNVERIFIED}" if is_unverified(item.memory) else ""
-    said = "" if frame.quotas.text_characters else said_by(item.memory)
+    said = "" if frame.quotas.text_characters else said_by(item.memory, MODEL)
     return f"{said}{unverified}{item.age(frame.wording)}"
 
 

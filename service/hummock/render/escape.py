@@ -176,6 +176,8 @@ def bracketed_id(memory_id: str) -> str:
 
 _SAID_BY_ORIGIN: Final = frozenset(("", "user", "assistant"))
 _SPEAKER_CHARACTERS: Final = 40
+MODEL: Final = "assistant"
+"""Name of a model without one."""
 
 
 def speaker_of(memory: Memory) -> str:
@@ -183,10 +185,14 @@ def speaker_of(memory: Memory) -> str:
     return "" if memory.speaker.casefold() in _SAID_BY_ORIGIN else clip(memory.speaker, _SPEAKER_CHARACTERS)
 
 
-def said_by(memory: Memory) -> str:
-    """The name of who said it in parentheses, after a space; empty for none. Else nobody knows who "I" is."""
-    name = speaker_of(memory)
-    return f" {parenthesised(name)}" if name else ""
+def said_by(memory: Memory, model: str = "") -> str:
+    """The name of who said it in parentheses, after a space; empty for none. Else nobody knows who "I" is.
+
+    `model` stands for a model without a name where the form shows no origin.
+    """
+    if name := speaker_of(memory):
+        return f" {parenthesised(name)}"
+    return f" ({model})" if model and memory.origin is Origin.AI_OUTPUT else ""
 
 
 _STALE_DAYS: Final = 90

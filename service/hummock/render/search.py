@@ -19,7 +19,7 @@ from hummock.recall.follow_up import MOST_BEFORE, cut, leans_back, leant_on
 from hummock.recall.plan import PRESETS, apply_settings
 from hummock.recall.query_features import echo_hashes
 from hummock.render.context import domain_texts
-from hummock.render.escape import bracketed_id, clean, disarmed, inline, said_by
+from hummock.render.escape import MODEL, bracketed_id, clean, disarmed, inline, said_by
 from hummock.render.exchanges import with_replies
 from hummock.render.listing import with_ages
 from hummock.render.passage import passage_of
@@ -138,7 +138,7 @@ def _result(item: Selected, before: Before, asked: str) -> SearchResult:
         score=item.score or 0.0,
         seen_before=memory.id in before.seen,
         likely_replaced_by=item.replaced_by,
-        notes=said_by(memory) + (f" ({item.told})" if item.told else ""),
+        notes=said_by(memory, MODEL) + (f" ({item.told})" if item.told else ""),
         metadata={name: value for name, value in _metadata(memory).items() if value},
     )
 
