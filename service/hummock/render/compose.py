@@ -157,3 +157,28 @@ def _shown(memory: Memory, tier: Tier, wording: Wording) -> str:
         return ""
     body = body_of(memory, wording) if tier is Tier.FULL else memory.index.summary
     return "\n".join((memory.index.title, *memory.index.tags, body))
+
+
+GIVES_WAY: Final = "left out: there is room for its answer alone"
+_UNANSWERING: Final = "left out: nothing stored bears on the query"
+
+
+def with_given_way(section: Section, selected: Sequence[Selected], shown: Sequence[Selected]) -> Section:
+    """The section with a report on each question that gave its room to its answer."""
+    told = {item.memory.id for item in shown} | {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=GIVES_WAY) for item in selected if item.memory.id not in told]
+    return replace(section, memories=(*section.memories, *reports))
+
+
+def with_left_out(section: Section, left_out: Sequence[Selected]) -> Section:
+    """The section with a report on each memory that is left out and not shown all the same."""
+    shown = {memory.memory_id for memory in section.memories}
+    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
+    return replace(section, memories=(*section.memories, *reports))
+
+
+def with_nothing_known(section: Section, frame: Frame) -> Section:
+    """The section with a line at its end that nothing is known, if the budget has room for it."""
+    text = f"{section.text}{frame.wording.nothing_known}\n"
+    token_count = frame.counter.count(text)
+    return replace(section, text=text, token_count=token_count) if token_count <= frame.budget_tokens else section

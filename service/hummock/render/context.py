@@ -19,8 +19,7 @@ from hummock.core.project import ProjectInfo
 from hummock.core.render import Quotas, RenderedMemory, Tier
 from hummock.render import escape
 from hummock.render.escape import MODEL, UNVERIFIED, is_unverified, said_by
-from hummock.render.excerpt import GAP, WHOLE, how_cut
-from hummock.render.passage import Passage, columns, passage_of
+from hummock.render.passage import GAP, WHOLE, Passage, columns, how_cut, passage_of
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block
 
 CONTEXT_BUDGET_TOKENS: Final = 4000

@@ -26,8 +26,6 @@ _NONE = Exchange()
 _BEARS = 0.35
 """Least score of a hit that is rather an answer than noise: unrelated ones of made chats have .2 to .33."""
 
-GIVES_WAY = "left out: there is room for its answer alone"
-
 
 def with_answers(source: Source, query: RecallQuery, project: Snapshot) -> Source:
     """The source with the answer of each shown question, and the question of each short answer, side by side.

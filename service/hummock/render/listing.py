@@ -14,7 +14,7 @@ from hummock.core.render import Tier
 from hummock.core.time_zone import wall_clock
 from hummock.render import escape
 from hummock.render.escape import shown_marks
-from hummock.render.excerpt import fitted
+from hummock.render.passage import fitted
 from hummock.render.section import Block, Frame, Section, Selected, Wording, count_blocks, kept_block, read_memory
 from hummock.text.tokens import TokenCounter
 

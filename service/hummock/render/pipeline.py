@@ -31,8 +31,17 @@ from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Reads, Snapshot
 from hummock.recall.follow_up import after
 from hummock.recall.plan import names_nothing
-from hummock.render.compose import FORMS, compose, marked, without, without_answer
-from hummock.render.exchanges import GIVES_WAY, with_answers
+from hummock.render.compose import (
+    FORMS,
+    compose,
+    marked,
+    with_given_way,
+    with_left_out,
+    with_nothing_known,
+    without,
+    without_answer,
+)
+from hummock.render.exchanges import with_answers
 from hummock.render.listing import with_ages
 from hummock.render.passage import MOST_KEYWORDS
 from hummock.render.pinned import MOST_PINNED, render_pinned
@@ -469,36 +478,12 @@ class _Writer:
                 break
             shown = without(shown, given_way)
         if len(shown) < len(selected):
-            section = _with_given_way(section, selected, shown)
+            section = with_given_way(section, selected, shown)
         if source.left_out:
-            section = _with_left_out(section, source.left_out)
+            section = with_left_out(section, source.left_out)
         if source.says_so:
-            section = _with_nothing_known(section, frame)
+            section = with_nothing_known(section, frame)
         return replace(section, memories=marked(section.memories, loaded, frame)), prefix
-
-
-def _with_given_way(section: Section, selected: Sequence[Selected], shown: Sequence[Selected]) -> Section:
-    """The section with a report on each question that gave its room to its answer."""
-    told = {item.memory.id for item in shown} | {memory.memory_id for memory in section.memories}
-    reports = [item.report(reason=GIVES_WAY) for item in selected if item.memory.id not in told]
-    return replace(section, memories=(*section.memories, *reports))
-
-
-def _with_left_out(section: Section, left_out: Sequence[Selected]) -> Section:
-    """The section with a report on each memory that is left out and not shown all the same."""
-    shown = {memory.memory_id for memory in section.memories}
-    reports = [item.report(reason=_UNANSWERING) for item in left_out if item.memory.id not in shown]
-    return replace(section, memories=(*section.memories, *reports))
-
-
-def _with_nothing_known(section: Section, frame: Frame) -> Section:
-    """The section with a line at its end that nothing is known, if the budget has room for it."""
-    text = f"{section.text}{frame.wording.nothing_known}\n"
-    token_count = frame.counter.count(text)
-    return replace(section, text=text, token_count=token_count) if token_count <= frame.budget_tokens else section
-
-
-_UNANSWERING: Final = "left out: nothing stored bears on the query"
 
 
 def _instructions(frame: Frame) -> str:
