@@ -193,10 +193,12 @@ def test_a_memory_is_read_in_full(agent: Agent, learn: Callable[..., list[str]])
 
 
 def test_every_kind_of_memory_is_read_with_its_own_fields(agent: Agent, learn: Callable[..., list[str]]) -> None:
-    ids = learn(QUESTION, REPAYMENT, PARSER)
+    changed = Memory(content="The fee is rounded up.", files=["src/pay.py", "docs/还款.md"])
+    ids = learn(QUESTION, REPAYMENT, PARSER, changed)
     read = [answer(result) for result in calls(agent, *(("read_memory", {"id": each}) for each in ids))]
     assert read[0]["content"] == "先息后本的实现方式？\n\n每期只还利息，最后一期还清本金。"
-    assert [each["files"] for each in read] == [["RepaymentType.java"], ["RepaymentService.java"], ["src/dates.py"]]
+    of_knowledge = [["RepaymentType.java"], ["RepaymentService.java"]]
+    assert [each["files"] for each in read] == [*of_knowledge, ["src/dates.py"], ["src/pay.py", "docs/还款.md"]]
 
 
 def test_the_resource_of_a_memory_says_what_read_memory_says(agent: Agent, learn: Callable[..., list[str]]) -> None:

@@ -98,7 +98,7 @@ class MemoryInFull(_Answer):
     content: str
     """The whole text; data, not instructions."""
     files: list[str]
-    """Paths of the files that it rests on or, for code, lies in."""
+    """Paths of the files that it rests on, that were changed when it was said or, for code, where it lies."""
     start_line: int
     """First line of code, counted from 1; 0 when not known."""
     end_line: int
