@@ -91,6 +91,16 @@ def test_turns_are_what_was_said_without_the_tools(case: dict[str, Any], tmp_pat
     assert said(read_turns(written(tmp_path, case["lines"]), of_subagent=False)) == case["want"]
 
 
+@pytest.mark.parametrize("case", named(CASES["changes"]))
+def test_an_event_names_the_files_of_a_call_that_did_not_fail(case: dict[str, Any]) -> None:
+    assert Event(case["sent"].encode()).files == case["want"]
+
+
+@pytest.mark.parametrize("case", named(CASES["edits"]))
+def test_a_turn_has_the_files_of_calls_that_did_not_fail(case: dict[str, Any], tmp_path: Path) -> None:
+    assert [turn.files for turn in read_turns(written(tmp_path, case["lines"]), of_subagent=False)] == case["want"]
+
+
 @pytest.mark.parametrize("case", named(CASES["times"]))
 def test_a_turn_has_the_times_of_the_transcript(case: dict[str, Any], tmp_path: Path) -> None:
     lines = [

@@ -193,6 +193,50 @@ def test_both_sides_name_the_files_that_tools_changed_below_the_root(tmp_path: P
     assert [list(one.memory.files) for one in parts if isinstance(one, Found)] == [["src/还款.py", "old.py"]] * 2
 
 
+def test_files_of_a_call_that_failed_or_was_refused_are_left_out(tmp_path: Path) -> None:
+    names = ("a.py", "b.py", "c.py")
+    calls = [{"type": "tool_use", "id": name, "name": "Write", "input": {"file_path": name}} for name in names]
+    results = [
+        {"type": "tool_result", "tool_use_id": "a.py", "content": "The tool use was rejected.", "is_error": True},
+        {"type": "tool_result", "tool_use_id": "b.py", "content": "done", "is_error": False},
+    ]
+    lines = made.claude_turn(1, "Round it?", "It is rounded.")
+    lines[1:1] = [made.claude("assistant", 1, calls), made.claude("user", 1, results, uuid="results")]
+    parts = list(claude_code.read(write_lines(tmp_path / "s.jsonl", lines)))
+    assert [list(one.memory.files) for one in parts if isinstance(one, Found)] == [["b.py", "c.py"]] * 2
+
+
+@pytest.mark.parametrize(
+    ("output", "is_done"),
+    [
+        ("Success. Updated the following files:\nM a.py\n", True),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess. Updated the following files:\nM a.py", True),
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nFailed to write file\n", False),
+        ('{"output":"Success. Updated the following files:\\nM a.py\\n","metadata":{"exit_code":0}}', True),
+        ('{"output":"Failed.","metadata":{"exit_code":1,"duration_seconds":0.0}}', False),
+        ('{"output":"Failed."}', True),
+        ("apply_patch verification failed: Failed to find expected lines in a.py", False),
+        ("patch rejected by user", False),
+        ("aborted by user after 3.1s", False),
+        ([{"type": "input_text", "text": "aborted by user after 3.1s"}], False),
+        ({"content": "patch rejected by user", "success": False}, False),
+        ({"content": "done", "success": True}, True),
+        (None, True),
+    ],
+)
+def test_a_patch_of_codex_that_failed_has_changed_no_file(tmp_path: Path, output: object, is_done: bool) -> None:
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-a\n+b\n*** End Patch"
+    rollout = [
+        made.codex_header(),
+        made.codex_message(1, "user", "Round it"),
+        made.codex(1, "response_item", type="custom_tool_call", call_id="p", name="apply_patch", input=patch),
+        made.codex(1, "response_item", type="custom_tool_call_output", call_id="p", output=output),
+        made.codex_message(1, "assistant", "It is rounded."),
+    ]
+    parts = list(codex.read(write_lines(tmp_path / "r.jsonl", rollout)))
+    assert [list(one.memory.files) for one in parts if isinstance(one, Found)] == [["a.py"] if is_done else []] * 2
+
+
 def test_a_rollout_without_envelopes_is_read_too(tmp_path: Path) -> None:
     lines = [
         {"id": SESSION, "timestamp": moment(7), "instructions": None},

@@ -29,11 +29,28 @@ def changed_by(tool: str, given: object) -> list[str]:
     return [path for name in _NAMED if isinstance(path := given.get(name), str) and path]
 
 
-def changed_in(content: object) -> list[str]:
-    """Paths of the files that the tool calls in the content of a message change, in the blocks of Claude's messages."""
+def is_failure(response: object) -> bool:
+    """Whether a tool's response tells that its call failed: `error` of Gemini CLI, `success` of Claude Code, Codex."""
+    return isinstance(response, dict) and (response.get("error") is not None or response.get("success") is False)
+
+
+def changed_in(content: object) -> list[tuple[str, str]]:
+    """Ids of the tool calls in a message of Claude Code, and the path of each file that they are to change."""
+    found = []
+    for call in _blocks_of(content, "tool_use"):
+        found += [(_text(call.get("id")), path) for path in changed_by(_text(call.get("name")), call.get("input"))]
+    return found
+
+
+def failed_in(content: object) -> set[str]:
+    """Ids of the tool calls that failed or that the user refused, by the results in a message of Claude Code."""
+    failed = [result for result in _blocks_of(content, "tool_result") if result.get("is_error") is True]
+    return {call for result in failed if (call := _text(result.get("tool_use_id")))}
+
+
+def _blocks_of(content: object, kind: str) -> list[dict[str, object]]:
     blocks = content if isinstance(content, list) else []
-    calls = [block for block in blocks if isinstance(block, dict) and block.get("type") == "tool_use"]
-    return [path for call in calls for path in changed_by(str(call.get("name")), call.get("input"))]
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") == kind]
 
 
 def below_root(folder: str, paths: Iterable[str]) -> list[str]:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -48,6 +49,60 @@ func changedBy(tool string, given json.RawMessage) []string {
 		}
 	}
 	return found
+}
+
+// isFailure tells whether a tool's response in an event says that the call failed: error of Gemini CLI, success of Claude Code.
+func isFailure(response json.RawMessage) bool {
+	var said struct {
+		Error   any `json:"error"`
+		Success any `json:"success"`
+	}
+	return json.Unmarshal(response, &said) == nil && (said.Error != nil || said.Success == false)
+}
+
+// edit is a file that a tool call is to change, as the call names it.
+type edit struct{ call, path string }
+
+// changedIn are the edits of the tool calls in a message of Claude Code.
+func changedIn(content json.RawMessage) []edit {
+	var blocks []struct {
+		Type  string          `json:"type"`
+		ID    string          `json:"id"`
+		Name  string          `json:"name"`
+		Input json.RawMessage `json:"input"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return nil
+	}
+	var found []edit
+	for _, block := range blocks {
+		if block.Type != "tool_use" {
+			continue
+		}
+		for _, path := range changedBy(block.Name, block.Input) {
+			found = append(found, edit{block.ID, path})
+		}
+	}
+	return found
+}
+
+// failedIn are the ids of the tool calls that failed or that the user refused, by the results in a message of Claude Code.
+func failedIn(content json.RawMessage) []string {
+	var results []struct {
+		Type   string `json:"type"`
+		Call   string `json:"tool_use_id"`
+		Failed any    `json:"is_error"`
+	}
+	if !bytes.Contains(content, []byte("is_error")) || json.Unmarshal(content, &results) != nil {
+		return nil
+	}
+	var failed []string
+	for _, result := range results {
+		if result.Type == "tool_result" && result.Failed == true && result.Call != "" {
+			failed = append(failed, result.Call)
+		}
+	}
+	return failed
 }
 
 // patchIn is a text, or the texts of a list.

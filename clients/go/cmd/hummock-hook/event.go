@@ -80,7 +80,7 @@ type event struct {
 	// source is why a session started: startup, resume, clear or compact.
 	source     string
 	transcript string
-	// files are those that a tool has changed, as the agent names them.
+	// files are those that a tool has changed, as the agent names them; none where it failed.
 	files []string
 	// root is the agent's root, else its folder.
 	root string
@@ -116,7 +116,8 @@ func readEvent(in io.Reader) (event, error) {
 		Tool            string   `json:"tool_name"`
 		Edited          string   `json:"file_path"`
 
-		ToolInput json.RawMessage `json:"tool_input"`
+		ToolInput    json.RawMessage `json:"tool_input"`
+		ToolResponse json.RawMessage `json:"tool_response"`
 	}
 	if json.Unmarshal(text, &sent) != nil {
 		return event{}, errBadEvent
@@ -141,6 +142,9 @@ func readEvent(in io.Reader) (event, error) {
 	given.files = changedBy(sent.Tool, sent.ToolInput)
 	if sent.Edited != "" {
 		given.files = []string{sent.Edited}
+	}
+	if isFailure(sent.ToolResponse) {
+		given.files = nil
 	}
 	if given.name == "" {
 		given.kind = copilotKindOf(text)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -20,6 +21,10 @@ type cases struct {
 		Name string
 		Want map[string]any
 	}
+	Changes []struct {
+		Case, Sent string
+		Want       []string
+	}
 	Private []struct{ Case, Sent, Want string }
 	Times   []struct {
 		Case string
@@ -31,6 +36,11 @@ type cases struct {
 		Case  string
 		Lines []string
 		Want  []said
+	}
+	Edits []struct {
+		Case  string
+		Lines []string
+		Want  [][]string
 	}
 	Turns []struct {
 		Case   string
@@ -73,6 +83,15 @@ func TestAnEventIsReadWhateverTheAgentCallsItsFields(t *testing.T) {
 		got, err := readEvent(strings.NewReader(each.Sent))
 		if err != nil || !maps.Equal(fieldsOf(got), each.Want) {
 			t.Errorf("%s: got %+v, %v", each.Case, got, err)
+		}
+	}
+}
+
+func TestAnEventNamesTheFilesOfACallThatDidNotFail(t *testing.T) {
+	for _, each := range allCases(t).Changes {
+		got, err := readEvent(strings.NewReader(each.Sent))
+		if err != nil || !slices.Equal(got.files, each.Want) {
+			t.Errorf("%s: got %q, %v", each.Case, got.files, err)
 		}
 	}
 }

@@ -27,7 +27,8 @@ const (
 type turn struct {
 	id, user, agent     string
 	userTime, agentTime string
-	// files are those that the agent's tools were to change, as they name them.
+	// edits are what the agent's tools were to change; files are those of calls that did not fail, as the calls name them.
+	edits []edit
 	files []string
 }
 
@@ -53,10 +54,14 @@ func hashOf(texts ...string) string {
 func readTurns(path string, ofSubagent bool) []turn {
 	text := tailOf(path)
 	var turns []turn
+	failed := map[string]bool{}
 	for line := range bytes.Lines(text) {
 		said := readLine(line, ofSubagent)
 		if len(turns) > 0 {
-			turns[len(turns)-1].files = append(turns[len(turns)-1].files, said.files...)
+			turns[len(turns)-1].edits = append(turns[len(turns)-1].edits, said.edits...)
+		}
+		for _, call := range said.failed {
+			failed[call] = true
 		}
 		switch {
 		case said.text == "":
@@ -68,6 +73,13 @@ func readTurns(path string, ofSubagent bool) []turn {
 				last.agentTime = said.time
 			}
 			last.agent = joined(last.agent, withoutPrivate(said.text))
+		}
+	}
+	for i := range turns {
+		for _, each := range turns[i].edits {
+			if !failed[each.call] {
+				turns[i].files = append(turns[i].files, each.path)
+			}
 		}
 	}
 	return turns
@@ -100,8 +112,9 @@ var types = [][]byte{[]byte(`"user"`), []byte(`"assistant"`), []byte(`"user.mess
 type message struct {
 	id, text, time string
 	isUser         bool
-	// files are those that its tool calls change.
-	files []string
+	edits          []edit
+	// failed are the ids of calls whose result it brings.
+	failed []string
 }
 
 // readLine is what a line of a transcript says, in prose: empty for tools, their results, thoughts, and whatever the
@@ -127,9 +140,11 @@ func readLine(line []byte, ofSubagent bool) message {
 	at, _ := entry.Time.(string)
 	switch entry.Type {
 	case "user":
-		return message{id: entry.ID, text: ownWords(textOf(entry.Message.Content)), time: at, isUser: true}
+		content := entry.Message.Content
+		return message{id: entry.ID, text: ownWords(textOf(content)), time: at, isUser: true, failed: failedIn(content)}
 	case "assistant":
-		return message{id: entry.ID, text: textOf(entry.Message.Content), time: at, files: changedIn(entry.Message.Content)}
+		content := entry.Message.Content
+		return message{id: entry.ID, text: textOf(content), time: at, edits: changedIn(content)}
 	case "user.message", "assistant.message":
 		id, text := readCopilotLine(line)
 		return message{id: id, text: text, time: at, isUser: entry.Type == "user.message"}
@@ -185,25 +200,6 @@ func textOf(content json.RawMessage) string {
 		}
 	}
 	return text
-}
-
-// changedIn are the files that an answer's tool calls change.
-func changedIn(content json.RawMessage) []string {
-	var blocks []struct {
-		Type  string          `json:"type"`
-		Name  string          `json:"name"`
-		Input json.RawMessage `json:"input"`
-	}
-	if json.Unmarshal(content, &blocks) != nil {
-		return nil
-	}
-	var found []string
-	for _, block := range blocks {
-		if block.Type == "tool_use" {
-			found = append(found, changedBy(block.Name, block.Input)...)
-		}
-	}
-	return found
 }
 
 // noise is how a user's message begins that the user did not write: output of commands, and notices.

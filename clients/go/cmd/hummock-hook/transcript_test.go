@@ -41,6 +41,15 @@ func TestTurnsAreWhatWasSaidWithoutTheTools(t *testing.T) {
 	}
 }
 
+func TestATurnHasTheFilesOfCallsThatDidNotFail(t *testing.T) {
+	for _, each := range allCases(t).Edits {
+		turns := readTurns(written(t, each.Lines...), false)
+		if !slices.EqualFunc(turns, each.Want, func(got turn, want []string) bool { return slices.Equal(got.files, want) }) {
+			t.Errorf("%s: got %+v", each.Case, turns)
+		}
+	}
+}
+
 func TestATurnHasTheTimesOfTheTranscript(t *testing.T) {
 	for _, each := range allCases(t).Times {
 		lines := []string{

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from hummock_tools.changed_files import changed_by
+from hummock_tools.changed_files import changed_by, is_failure
 from hummock_tools.hook.transcript import loaded
 from hummock_tools.private_text import without_private
 from hummock_tools.project_name import project_of
@@ -65,7 +65,7 @@ class Event:
         answer: What the agent said last, likewise.
         source: Why a session started: startup, resume, clear or compact.
         transcript: Path of the transcript, a subagent's own for its events.
-        files: Files that a tool has changed, as the agent names them.
+        files: Files that a tool has changed, as the agent names them; none where it failed.
         subagent: Its id.
         subagent_type: Its name, for example "Explore".
     """
@@ -103,8 +103,10 @@ class Event:
         self.source = text("source")
         transcripts = ("agent_transcript_path",) if self.kind == SUBAGENT else ("transcript_path", "transcriptPath")
         self.transcript = text(*transcripts)
-        edited = text("file_path")
-        self.files = [edited] if edited else changed_by(text("tool_name"), said.get("tool_input"))
+        edited, tool = text("file_path"), text("tool_name")
+        self.files = [edited] if edited else changed_by(tool, said.get("tool_input"))
+        if is_failure(said.get("tool_response")):
+            self.files = []
         self.subagent = text("agent_id")
         self.subagent_type = text("agent_type")
 

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 
-from hummock_tools.changed_files import changed_in
+from hummock_tools.changed_files import changed_in, failed_in
 from hummock_tools.private_text import without_private
 
 TYPE_CHECKING = False  # importing typing would take a tenth of the program's time
@@ -31,7 +31,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)
 class Turn:
     """What the user said and what the agent said to it, and when, as the transcript has it; empty if it has no time.
 
-    `files` are those that the agent's tools were to change, as they name them.
+    `files` are those that the agent's tools have changed, as they name them.
     """
 
     __slots__ = ("agent", "agent_time", "files", "id", "user", "user_time")
@@ -65,6 +65,8 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
     without a prompt, so that its answer belongs to no other.
     """
     turns: list[Turn] = []
+    edits: list[tuple[Turn, str, str]] = []
+    failed: set[str] = set()
     for line in _tail_of(path).split(b"\n"):
         if not any(each in line for each in _TYPES):
             continue
@@ -73,9 +75,10 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
             continue
         if entry.get("type") in ("user", "assistant"):
             id, said = _claude_code_message(entry, of_subagent)
-            if turns and entry["type"] == "assistant" and (of_subagent or not entry.get("isSidechain")):
-                message = entry.get("message")
-                turns[-1].files += changed_in(message.get("content")) if isinstance(message, dict) else []
+            message = entry.get("message")
+            if turns and isinstance(message, dict) and (of_subagent or not entry.get("isSidechain")):
+                edits += [(turns[-1], call, path) for call, path in changed_in(message.get("content"))]
+                failed |= failed_in(message.get("content"))
         else:
             id, said = _copilot_message(entry)
         if said and entry["type"] in ("user", "user.message"):
@@ -83,6 +86,9 @@ def read_turns(path: str, *, of_subagent: bool) -> list[Turn]:
         elif said and turns:
             turns[-1].agent_time = turns[-1].agent_time if turns[-1].agent else _time_in(entry)
             turns[-1].agent = _joined(turns[-1].agent, without_private(said))
+    for turn, call, path in edits:
+        if call not in failed:
+            turn.files.append(path)
     return turns
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from hummock_tools.changed_files import changed_in
+from hummock_tools.changed_files import changed_in, failed_in
 from hummock_tools.importing.conversations import (
     INJECTED,
     SUBAGENTS,
@@ -16,6 +16,7 @@ from hummock_tools.importing.conversations import (
     UUID,
     Changed,
     Conversation,
+    Failed,
     Finding,
     LeftOut,
     Piece,
@@ -118,8 +119,10 @@ class _Transcript:
         yield from (
             LeftOut(reason=_BLOCKS.get(str(kind), "blocks of unknown kinds")) for kind in kinds if kind != "text"
         )
-        if not is_user and (files := changed_in(blocks)):
-            yield Changed(files=files)
+        if is_user:
+            yield from (Failed(call=call) for call in sorted(failed_in(blocks)))
+        else:
+            yield from (Changed(call=call, files=[path]) for call, path in changed_in(blocks))
         time, turn = time_of(fields, "timestamp"), text_in(fields, "uuid")
         yield from message(where, text_of(content), time=time, is_user=is_user, turn=turn, named="uuid")
 

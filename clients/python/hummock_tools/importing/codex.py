@@ -5,18 +5,20 @@ A line is an envelope of a type and a payload; before autumn 2025 it was the pay
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from hummock_tools.changed_files import changed_by
+from hummock_tools.changed_files import changed_by, is_failure
 from hummock_tools.importing.conversations import (
     INJECTED,
     SUBAGENTS,
     UNKNOWN,
     Changed,
     Conversation,
+    Failed,
     Finding,
     LeftOut,
     Piece,
@@ -31,7 +33,7 @@ from hummock_tools.importing.conversations import (
     time_of,
     turns_of_lines,
 )
-from hummock_tools.importing.json_items import Fields
+from hummock_tools.importing.json_items import Fields, Value
 
 NAME = "codex"
 
@@ -49,6 +51,12 @@ _ITEMS = {
     "tool_search_output": "tool output",
 }
 _TEXTS = ("input_text", "output_text", "text")
+_FAILED = re.compile(
+    r"\s*(apply_patch verification failed|aborted by user|patch rejected by user|Exit code: -?[1-9]"
+    r'|\{"output":.*"exit_code":\s*-?[1-9])',
+    re.DOTALL,
+)
+"""Output of a patch that changed nothing: it was refused, or its exit status, told as text or as JSON, is not 0."""
 
 
 def is_line(fields: Fields) -> bool:
@@ -114,10 +122,12 @@ class _Rollout:
         self._start = time_of(meta, "timestamp")
         self._is_subagent = bool(object_in(meta, "source").get("subagent"))
 
-    def _item(self, fields: Fields, item: Fields) -> Iterator[Said | Changed | LeftOut]:
-        kind = text_in(item, "type")
+    def _item(self, fields: Fields, item: Fields) -> Iterator[Said | Changed | Failed | LeftOut]:
+        kind, call = text_in(item, "type"), text_in(item, "call_id")
         if kind == "custom_tool_call" and (files := changed_by(text_in(item, "name"), item.get("input"))):
-            yield Changed(files=files)
+            yield Changed(call=call, files=files)
+        if kind == "custom_tool_call_output" and call and _is_failure(item.get("output")):
+            yield Failed(call=call)
         if kind != "message":
             yield LeftOut(reason=_ITEMS.get(kind, UNKNOWN))
             return
@@ -142,6 +152,12 @@ class _Rollout:
             turn = f"{base}-{number}"
         self._used.add(turn)
         return turn
+
+
+def _is_failure(output: Value) -> bool:
+    if isinstance(output, dict):
+        return is_failure(output)
+    return _FAILED.match("\n".join(text_of(output, _TEXTS))) is not None
 
 
 def _old_kind(fields: Fields) -> str | None:

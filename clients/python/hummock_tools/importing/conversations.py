@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PureWindowsPath
@@ -95,7 +95,7 @@ class Turn:
     """What a user said, and all that the model said to it; "" while it has not answered.
 
     `id` is the tool's own, unique in all of its sessions. `files` are those that its tools
-    were to change, as they name them.
+    have changed, as they name them.
     """
 
     id: str
@@ -281,12 +281,20 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """Files that a tool call of the model was to change, as it names them."""
+    """Files that a tool call of the model was to change, as it names them, and the id of the call."""
 
+    call: str
     files: list[str]
 
 
-Piece = Said | Changed | LeftOut | Wrong
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A tool call that failed or that the user refused: it has changed nothing."""
+
+    call: str
+
+
+Piece = Said | Changed | Failed | LeftOut | Wrong
 """What a reader finds in a conversation."""
 
 
@@ -384,9 +392,14 @@ def turns(said: Iterable[Piece], conversation: Callable[[], Conversation]) -> It
     """
     turn: Turn | None = None
     asides: list[Turn] = []
+    changed: list[Changed] = []
+    failed: set[str] = set()
     for one in said:
         if isinstance(one, Changed):
-            turn = turn and replace(turn, files=(*turn.files, *one.files))
+            changed += [one] if turn else []
+            continue
+        if isinstance(one, Failed):
+            failed.add(one.call)
             continue
         if not isinstance(one, Said):
             yield one
@@ -401,13 +414,18 @@ def turns(said: Iterable[Piece], conversation: Callable[[], Conversation]) -> It
         if one.turn and one.is_aside and turn is not None:
             asides += [asked] if asked else []
         elif one.turn:
-            yield from _ended(turn, asides, conversation)
-            turn, asides = asked, []
+            yield from _ended(_with_files(turn, changed, failed), asides, conversation)
+            turn, asides, changed = asked, [], []
         elif turn is None:
             yield LeftOut(reason="answers without a question")
         elif text:
             turn = _answered(turn, text, one.time)
-    yield from _ended(turn, asides, conversation)
+    yield from _ended(_with_files(turn, changed, failed), asides, conversation)
+
+
+def _with_files(turn: Turn | None, changed: Iterable[Changed], failed: Container[str]) -> Turn | None:
+    paths = tuple(path for one in changed if one.call not in failed for path in one.files)
+    return turn and replace(turn, files=paths)
 
 
 def _ended(turn: Turn | None, asides: Iterable[Turn], conversation: Callable[[], Conversation]) -> Iterator[Found]:
