@@ -328,6 +328,20 @@ def test_what_is_private_is_neither_looked_up_nor_stored(program: Path, service:
         assert file.is_dir() or "1234" not in file.read_text(encoding="utf-8")
 
 
+def test_each_subagent_starts_with_what_is_pinned_and_the_session_is_not_told_of_it(
+    program: Path, service: Process, tmp_path: Path
+) -> None:
+    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
+    with connected(service.target) as stubs:
+        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+    for each in ("a1", "a2"):
+        assert "用制表符缩进" in agent.fire("SubagentStart", agent_id=each, agent_type="Explore")
+    assert "用制表符缩进" in agent.fire("SessionStart", source="startup")
+    assert agent.fire("SessionStart", source="resume") == ""
+    assert "用制表符缩进" in agent.fire("SubagentStart", agent_id="a3", agent_type="Explore")
+
+
 def test_what_a_subagent_found_is_the_agents_own_word(program: Path, service: Process, tmp_path: Path) -> None:
     agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
     line = {"type": "user", "uuid": "a", "isSidechain": True, "message": {"content": "Find the repayment day."}}

@@ -24,12 +24,13 @@ const (
 	prompted
 	answered
 	compacting
+	subagentStarted
 	subagentDone
 	changed
 )
 
 func (k kind) String() string {
-	return [...]string{"other", "start", "prompt", "answer", "compact", "subagent", "change"}[k]
+	return [...]string{"other", "start", "prompt", "answer", "compact", "subagent-start", "subagent", "change"}[k]
 }
 
 // kinds are the events of Claude Code and Codex, of Gemini CLI, and of Cursor.
@@ -38,6 +39,7 @@ var kinds = map[string]kind{
 	"UserPromptSubmit": prompted,
 	"Stop":             answered,
 	"PreCompact":       compacting,
+	"SubagentStart":    subagentStarted,
 	"SubagentStop":     subagentDone,
 	"PostToolUse":      changed,
 

@@ -63,7 +63,7 @@ func answer(began time.Time, given event, project string, home home, out io.Writ
 	if given.kind == other || given.session == "" || project == "" {
 		return "nothing to do", nil
 	}
-	limit := map[kind]time.Duration{prompted: promptTime, started: startTime}[given.kind]
+	limit := map[kind]time.Duration{prompted: promptTime, started: startTime, subagentStarted: startTime}[given.kind]
 	if limit == 0 {
 		limit = storeTime
 	}
@@ -77,11 +77,14 @@ func answer(began time.Time, given event, project string, home home, out io.Writ
 	work := session{
 		memory: client, project: project, given: given, record: home.read(project, given.session), out: out,
 	}
+	if given.kind == subagentStarted {
+		work.record = &record{} // its context is its own: it has nothing of what the session was given
+	}
 	outcome, err := work.handle(ctx)
 	switch given.kind {
 	case started:
 		home.prune(began)
-	case subagentDone: // it changes nothing, and may meet another event of the session
+	case subagentStarted, subagentDone: // they change nothing, and may meet another event of the session
 		return outcome, err
 	}
 	return outcome, errors.Join(err, home.write(project, given.session, work.record))

@@ -48,7 +48,7 @@ type session struct {
 // handle says in a few words what it did.
 func (s session) handle(ctx context.Context) (string, error) {
 	switch s.given.kind {
-	case started:
+	case started, subagentStarted:
 		return s.start(ctx)
 	case prompted:
 		return s.remind(ctx)

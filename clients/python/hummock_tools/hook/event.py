@@ -13,11 +13,12 @@ from hummock_tools.project_name import project_of
 LARGEST_EVENT = 16 << 20
 """Bytes; a prompt with pasted files is below it."""
 
-STARTED, PROMPTED, ANSWERED, COMPACTING, SUBAGENT, CHANGED = (
+STARTED, PROMPTED, ANSWERED, COMPACTING, SUBAGENT_STARTED, SUBAGENT, CHANGED = (
     "start",
     "prompt",
     "answer",
     "compact",
+    "subagent-start",
     "subagent",
     "change",
 )
@@ -26,6 +27,7 @@ KINDS = {
     "UserPromptSubmit": PROMPTED,
     "Stop": ANSWERED,
     "PreCompact": COMPACTING,
+    "SubagentStart": SUBAGENT_STARTED,
     "SubagentStop": SUBAGENT,
     "PostToolUse": CHANGED,
     "BeforeAgent": PROMPTED,

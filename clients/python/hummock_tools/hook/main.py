@@ -14,9 +14,9 @@ import sys
 import time
 
 from hummock_tools.hook.calls import BadTarget, CallFailed, Service
-from hummock_tools.hook.event import LARGEST_EVENT, STARTED, SUBAGENT, BadEvent, Event
+from hummock_tools.hook.event import LARGEST_EVENT, STARTED, SUBAGENT, SUBAGENT_STARTED, BadEvent, Event
 from hummock_tools.hook.session import Session
-from hummock_tools.hook.state import Home
+from hummock_tools.hook.state import Home, Record
 
 _LONGEST_LIFE_S = 15
 """Ends a process whose standard input stays open."""
@@ -81,14 +81,15 @@ def _answer(home: Home, given: Event, project: str, began_s: float) -> str:
     """Does what the event calls for. Raises: BadTarget, OSError."""
     if given.kind == "other" or not given.session or not project:
         return "nothing to do"
-    record = home.read(project, given.session)
+    # A subagent's context is its own: it has nothing of what the session was given.
+    record = Record() if given.kind == SUBAGENT_STARTED else home.read(project, given.session)
     try:
         outcome = Session(Service(), project, given, record, began_s).handle()
     except CallFailed as error:
         outcome = f"failed: {error.reason}"
     if given.kind == STARTED:
         home.prune()
-    # A subagent's event changes nothing, and may meet another of the session.
-    if given.kind != SUBAGENT:
+    # A subagent's events change nothing, and may meet another of the session.
+    if given.kind not in (SUBAGENT_STARTED, SUBAGENT):
         home.write(project, given.session, record)
     return outcome

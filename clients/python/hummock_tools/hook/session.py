@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from hummock_tools.changed_files import MOST_FILES, below_root
 from hummock_tools.hook.calls import CallFailed, Service
-from hummock_tools.hook.event import CHANGED, COMPACTING, PROMPTED, STARTED, SUBAGENT, Event
+from hummock_tools.hook.event import CHANGED, COMPACTING, PROMPTED, STARTED, SUBAGENT, SUBAGENT_STARTED, Event
 from hummock_tools.hook.state import Record
 from hummock_tools.hook.transcript import LONGEST_SIDE, Turn, cut, hash_of, past_time, read_turns, with_end
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 # docs/hooks.md and clients/go/cmd/hummock-hook have the same numbers.
-_LIMITS_S = {PROMPTED: 0.13, STARTED: 2.0}
+_LIMITS_S = {PROMPTED: 0.13, STARTED: 2.0, SUBAGENT_STARTED: 2.0}
 """A prompt waits 150 ms from the start of the process, of which the interpreter has taken some 20 by then."""
 _STORE_LIMIT_S = 9.0
 _TURN_LIMIT_S = 4.0
@@ -44,7 +44,7 @@ class Session:
 
     def handle(self) -> str:
         """Does what the event calls for and says so in a few words. Raises: CallFailed, OSError."""
-        if self._given.kind == STARTED:
+        if self._given.kind in (STARTED, SUBAGENT_STARTED):
             return self._start()
         if self._given.kind == PROMPTED:
             return self._remind()
