@@ -41,7 +41,7 @@ chmod -R go+rX ..
 # for graphics cards, and of RapidFuzz all but edit distances.
 cd "$packages"
 find . -type d -name tests -prune -exec rm -rf {} +
-find . -name '*.pyi' -delete
+find . \( -name '*.pyi' -o -name '*.pxd' -o -name '*.[ch]' -o -name '*.cpp' -o -name '*.hpp' \) -delete
 rm -rf numpy/f2py numpy/_core/include onnxruntime/transformers onnxruntime/tools onnxruntime/quantization numba/cuda
 rm -f onnxruntime/capi/libonnxruntime.so* numpy/_core/_simd.*.so rapidfuzz/fuzz_cpp*.so
 # Lexers of Pygments, which rich imports only to show code.
@@ -62,9 +62,17 @@ chown hummock:hummock /data
 rm -rf "$build"
 apt-get purge -y -qq --auto-remove python3-venv binutils python3-pip-whl python3-setuptools-whl > /dev/null
 apt-get clean
-# What installs packages, makes users and mounts: nobody does so in a running container.
-dpkg --purge --force-depends --force-remove-essential --force-remove-protected \
-    apt libapt-pkg7.0 sqv openssl perl-base debconf passwd login login.defs mount util-linux tzdata > /dev/null
+# What installs packages, makes users, logs them in and mounts, with libraries that nothing else needs: nobody does so in a
+# running container.
+purge() {
+    dpkg --purge --force-depends --force-remove-essential --force-remove-protected "$@" > /dev/null
+}
+purge apt libapt-pkg7.0 sqv libnettle8t64 libhogweed6t64 libseccomp2 debian-archive-keyring openssl tzdata \
+    passwd login login.defs libpam-runtime libpam-modules libpam-modules-bin libpam0g libaudit1 libaudit-common libcap-ng0 \
+    libsemanage2 libsemanage-common libsepol2 liblastlog2-2 mount util-linux bsdutils libmount1 libblkid1 libsmartcols1 \
+    libsystemd0 libudev1
+# Others ask it while they are removed.
+purge debconf perl-base
 rm -rf /usr/lib/*/gconv /var/lib/apt /var/cache/* /var/log/* /tmp/*
 rm -rf /usr/share/doc/* /usr/share/man/* /usr/share/info/* /usr/share/locale/*
 
