@@ -153,10 +153,10 @@ def _shown(window: Window, origin: str, page: Page) -> bytes:
     window.open(f"{origin}{path}?{urlencode({'project': PROJECT, **page[1]})}{'#' if part else ''}{part}")
     height: int = window.run("return document.documentElement.scrollHeight")
     window.resize(_WIDTH, min(height, _MOST))
-    return _small(window, window.driver.get_screenshot_as_base64())
+    return with_few_colours(window, window.driver.get_screenshot_as_base64())
 
 
-def _small(window: Window, png: str) -> bytes:
+def with_few_colours(window: Window, png: str) -> bytes:
     """A copy of the picture with 256 colours at most; rarer colours become the nearest of these."""
     window.open("about:blank")
     width, height, palette, rows = window.driver.execute_async_script(_SHEET, png)
