@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from hummock_client.v1 import memory_pb2 as pb
 Record = Mapping[str, Any]
 """A line of a data file; which fields it has depends on the file."""
 
+_LANGUAGES = ("zh", "en")
 _FIRST_EXCHANGE = timedelta(hours=12)
 
 
@@ -151,19 +153,27 @@ def xquad(datasets: Path, language: str) -> Corpus:
 
 
 def xquad_mixed(datasets: Path) -> Corpus:
-    """Every other paragraph Chinese, the others English; half Chinese, half English questions."""
+    """Every other paragraph Chinese, the others English; asked in both, in either, and with sentences of half of each.
+
+    A slice such as "both-zh-en" has the Chinese questions of which the answer is stored in English.
+    """
     folder = datasets / "xquad-en-zh"
-    corpora = {each: records(folder / f"corpus.{each}.jsonl") for each in ("zh", "en")}
+    corpora = {each: records(folder / f"corpus.{each}.jsonl") for each in _LANGUAGES}
     pairs = zip(corpora["zh"], corpora["en"], strict=True)
     stored = [chinese if is_chinese_of_two(chinese["_id"]) else english for chinese, english in pairs]
-    english_text = {each["_id"]: each["text"] for each in records(folder / "queries.en.jsonl")}
-    asked = [
-        {**each, "text": mixed_sentence(each["text"], english_text[each["_id"]])}
-        for each in records(folder / "queries.zh.jsonl")
-    ]
-    project = "xquad-mixed"
-    slices = (_slice("xquad", "mixed", project, asked, relevant_of(folder / "qrels.tsv")),)
-    return Corpus(name=project, projects={project: tuple(map(note, stored))}, slices=slices)
+    asked = {each: records(folder / f"queries.{each}.jsonl") for each in _LANGUAGES}
+    english_text = {each["_id"]: each["text"] for each in asked["en"]}
+    mixed = [{**each, "text": mixed_sentence(each["text"], english_text[each["_id"]])} for each in asked["zh"]]
+    relevant, project = relevant_of(folder / "qrels.tsv"), "xquad-mixed"
+
+    def answered_in(language: str, question: Record) -> bool:
+        return any(is_chinese_of_two(answer) is (language == "zh") for answer in relevant[question["_id"]])
+
+    slices = [_slice("xquad", "mixed", project, mixed, relevant)]
+    for asking, language in product(_LANGUAGES, _LANGUAGES):
+        answered = [each for each in asked[asking] if answered_in(language, each)]
+        slices.append(_slice("xquad", f"both-{asking}-{language}", project, answered, relevant))
+    return Corpus(name=project, projects={project: tuple(map(note, stored))}, slices=tuple(slices))
 
 
 def cmrc(datasets: Path) -> Corpus:

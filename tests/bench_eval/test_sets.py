@@ -14,6 +14,7 @@ pytestmark = pytest.mark.long
 
 SLICES = {
     "xquad-en", "xquad-zh", "xquad-zh-en", "xquad-en-zh", "xquad-words", "xquad-mixed", "cmrc-zh", "cmrc-words",
+    "xquad-both-zh-zh", "xquad-both-zh-en", "xquad-both-en-zh", "xquad-both-en-en",
     "cosqa-code", "cosqa-identifiers", "memorybank-zh", "memorybank-en", "memorybank-zh@chat", "memorybank-en@chat",
 }  # fmt: skip
 
@@ -46,6 +47,10 @@ def test_chinese_questions_about_english_texts_ask_the_english_project(corpora: 
 def test_a_mixed_store_holds_each_paragraph_in_one_language(corpora: dict[str, Corpus]) -> None:
     memories = corpora["xquad-mixed"].projects["xquad-mixed"]
     assert [memory.id for memory in memories] == ["p0", "p1", "p2"]
+    chinese = {memory.id for memory in memories if not memory.content.isascii()}
+    for asked in corpora["xquad-mixed"].slices[1:]:
+        answers = {answer for question in asked.questions for answer in question.relevant}
+        assert answers == (chinese if asked.name.endswith("-zh") else {"p0", "p1", "p2"} - chinese)
 
 
 def test_an_exchange_is_one_memory_with_its_day_as_session(corpora: dict[str, Corpus]) -> None:
