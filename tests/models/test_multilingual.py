@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from onnx import helper
 
 from bench.toy_models import build_tiny_reranker, tiny_cross_encoder, write_description
-from hummock.core.embedding import Calibration
+from hummock.core.embedding import Across, Calibration
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
+from hummock.models.basis import TOKEN_MARK
 from hummock.models.bert_graph import build_graph
 from hummock.models.convert import write_int8
 from hummock.models.description import (
@@ -138,6 +139,47 @@ def test_a_prefix_makes_another_space_and_none_leaves_ids_as_they_were(model: tu
     assert without.space.id != other.space.id
     for embedder in (without, other):
         embedder.close()
+
+
+@pytest.fixture(scope="module")
+def across(model: tuple[ModelDescription, Path]) -> Iterator[OnnxEmbedder]:
+    description, directory = model
+    embedder = load(replace(description, across=Across(unrelated=0.1)), directory, slots=1)
+    yield embedder
+    embedder.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"), [("先本后息", TOKEN_MARK), ("repay the loan", -TOKEN_MARK), ("先 repay the loan", -TOKEN_MARK)]
+)
+def test_token_vectors_tell_chinese_texts_from_others(
+    across: OnnxEmbedder, multilingual: OnnxEmbedder, text: str, mark: int
+) -> None:
+    query, (document,) = across.embed_query(text), embedded(across, [text])
+    for found in (query, document):
+        assert set(found.tokens[:, -1].tolist()) == {mark}
+    np.testing.assert_array_equal(query.vector, multilingual.embed_query(text).vector)
+
+
+def test_a_query_asks_for_the_other_language_with_the_same_vectors(across: OnnxEmbedder) -> None:
+    """Late interaction compares a text with the question's token vectors of its own mark."""
+    query, (english,) = across.embed_query("先本后息", gloss="principal first"), embedded(across, ["repay"])
+    assert query.bridge is not None
+    np.testing.assert_array_equal(query.bridge.vector, query.vector)
+    np.testing.assert_array_equal(query.bridge.tokens[:, :-1], query.tokens[:, :-1])
+    asked = query.tokens.astype(np.int32), query.bridge.tokens.astype(np.int32)
+    own, other = (each @ english.tokens.astype(np.int32).T for each in asked)
+    assert (own < 0).all()
+    assert (other > 0).all()
+    assert across.embed_query("").bridge is not None
+
+
+def test_a_model_that_reads_across_has_a_space_of_its_own(across: OnnxEmbedder, multilingual: OnnxEmbedder) -> None:
+    assert (multilingual.space.across, multilingual.space.token_mark) == (None, 0)
+    assert multilingual.embed_query(TEXT).bridge is None
+    assert across.space.across == Across(unrelated=0.1)
+    assert across.space.token_mark == pytest.approx(TOKEN_MARK / 127)
+    assert across.space.id != multilingual.space.id
 
 
 def test_a_description_keeps_prefixes_and_an_old_one_has_none(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.embedding import Calibration
+from hummock.core.embedding import Across, Calibration
 from hummock.models import ModelDescription, OnnxEmbedder, TrioDescription, open_embedder
 from hummock.models.basis import TOKEN_MARK, bases_of
 from hummock.models.single import SingleModel
@@ -36,6 +36,7 @@ def trio(tiny: ModelDescription) -> TrioDescription:
         second=replace(tiny, query_prefix="检索：", max_tokens=32),
         common=replace(tiny, query_prefix="any: "),
         calibration=Calibration(unrelated_latin=0.1, unrelated_han=0.2, near_twin_bar=0.9),
+        across=Across(unrelated=0.05),
     )
 
 
@@ -135,7 +136,7 @@ def test_the_space_is_of_all_three_and_says_that_it_reads_across(
 ) -> None:
     space = three.space
     assert (space.model, space.dim, space.max_tokens) == (trio.name, 2 * DIM, 32)
-    assert space.reads_across
+    assert space.across
     assert space.token_mark == pytest.approx(TOKEN_MARK / 127)
     others = [
         replace(trio, common=replace(trio.common, max_tokens=48)),

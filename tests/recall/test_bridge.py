@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace as replaced
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from bench.toy_models import build_tiny
 from hummock.core.candidates import FoundBy
-from hummock.core.embedding import Calibration
+from hummock.core.embedding import Across, Calibration
 from hummock.core.memory import CodeFragment, DomainKnowledge, Draft, Filter, MemoryKind, Payload
 from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
 from hummock.models import PairDescription, open_embedder
@@ -265,3 +266,40 @@ def test_an_english_question_is_glossed_by_the_projects_terms_too(pair_desk: Des
     assert glossed(after)["ledgerline"] == ("账脉",)
     was, now = ({hit.memory.id: hit.similarity for hit in each.hits} for each in (before, after))
     assert now["answer"] - now["zh0"] > was["answer"] - was["zh0"] + 0.05
+
+
+# One model that reads all languages
+
+
+@contextmanager
+def one_model_desk(directory: Path, across: Across | None) -> Iterator[Desk]:
+    """A desk over the toy model, which reads across languages or not."""
+    tiny, clock = replaced(build_tiny(directory / "models"), across=across), FakeClock()
+    embedder = open_embedder(tiny, directory / "models", slots=1)
+    with opened(directory / "store", clock=clock, space=embedder.space) as store:
+        yield Desk(directory=directory, store=store, embedder=embedder, clock=clock)
+    embedder.close()
+
+
+@pytest.mark.parametrize(("question", "text"), [(QUESTION, ENGLISH), (ASKED, CHINESE[3])])
+def test_prose_in_the_other_language_is_found_with_the_gloss_by_a_model_that_reads_both(
+    tmp_path: Path, question: str, text: str
+) -> None:
+    """What decides is the space: a model that does not read across gets no words of the gloss for prose."""
+    for across in (Across(unrelated=0.1), None):
+        with one_model_desk(tmp_path / str(across is None), across) as desk:
+            desk.teach(note(text, "answer"), note("the harbour 港口", "mixed"))
+            assert bool(glossed(desk.recall(question))) is (across is not None)
+
+
+def test_similarity_across_languages_is_scaled_and_within_one_it_is_not(tmp_path: Path) -> None:
+    """Without words of a gloss a text in the other language is as similar as the gain says."""
+    found: list[dict[str, float]] = []
+    for gain in (1.0, 2.0):
+        with one_model_desk(tmp_path / str(gain), Across(unrelated=0.1, gain=gain)) as desk:
+            desk.teach(note("qwxz 灯", "chinese"), note("a b c d", "english"), note("灯塔灯塔 z", "lamps"))
+            hits = desk.recall("zxwq", min_similarity=-1.0).hits
+            found.append({hit.memory.id: hit.similarity for hit in hits})
+    once, twice = found
+    assert twice["english"] == once["english"]
+    assert twice["lamps"] == pytest.approx(2 * once["lamps"], abs=1e-5)

@@ -47,6 +47,26 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Across:
+    """What cosines say of a query and a text in different languages, in a space whose model reads both.
+
+    Attributes:
+        unrelated: Mean cosine of unrelated ones, in [0, 1).
+        gain: Factor of the similarity from there on; makes answers as similar as they are within one language, so that
+            the vector path does not lose weight for the language alone.
+    """
+
+    unrelated: float
+    gain: float = 1.0
+
+    def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Similarity of each cosine, same shape, as that of texts in one language; NaN stays NaN."""
+        unrelated = np.float32(self.unrelated)
+        scaled: NDArray[np.float32] = (cosine - unrelated) / (np.float32(1) - unrelated) * np.float32(self.gain)
+        return scaled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddingSpace:
     """Identity of a vector space: vectors of equal spaces are comparable.
 
@@ -58,9 +78,10 @@ class EmbeddingSpace:
         max_tokens: Longest text of one chunk, special tokens included.
         scripts: Scripts that the model knows: "han", "latin".
         calibration: From cosine to similarity.
-        token_mark: In [0, 1): last component of one model's token vectors if two models share the space; the other
-            model's end in its negative. 0 with one model.
-        reads_across: Whether one of several models reads texts of every language, so that each query has a bridge.
+        token_mark: In [0, 1): last component of the token vectors of Chinese texts if two models share the space or
+            one reads across languages; those of other texts end in its negative. 0 where the language is not told.
+        across: Cosines across languages, if a model reads texts of every language, so that each query has a bridge;
+            None if none does.
     """
 
     id: str
@@ -71,7 +92,7 @@ class EmbeddingSpace:
     scripts: frozenset[str]
     calibration: Calibration
     token_mark: float = 0.0
-    reads_across: bool = False
+    across: Across | None = None
 
     def no_tokens(self) -> NDArray[np.int8]:
         """Return empty token vectors: (0, token_dim) int8."""

@@ -20,8 +20,9 @@ from hummock.models.errors import ModelGraphUnsupported
 TOKEN_DIM = 64
 MAX_TOKEN_VECTORS = 128
 TOKEN_MARK = 92
-"""What the token vectors of the first of several models end in; those of the second end in -92. It is more than half of
-their squared length of 127, so that no product of token vectors of different models is above 0."""
+"""Last component of the token vectors of the first of several models, or of one model's of Chinese texts; those of the
+second, or of other texts, end in -92. It is more than half of their squared length of 127, so that no product of token
+vectors with different marks is above 0."""
 
 _LONGEST = 127
 _TINY = 1e-12
@@ -31,9 +32,8 @@ _TINY = 1e-12
 class TokenBasis:
     """An affine projection of token vectors: `mean` (dim,) and `projection` (dim, 64), both float32.
 
-    `version` names the content, for the embedding space. `mark` distinguishes the token vectors of two models: it is
-    the last component of every token vector, in [-127, 127], and part of the length of 127. 0 leaves that component to
-    the projection.
+    `version` names the content, for the embedding space. `mark` tells the token vectors of two models or languages
+    apart: the last component of each, in [-127, 127], and part of the length of 127. 0 leaves it to the projection.
     """
 
     version: str
@@ -80,15 +80,16 @@ def _most_novel(rows: NDArray[np.float32]) -> NDArray[np.float32]:
 def bases_of(model: EmbeddingModel) -> tuple[TokenBasis, ...]:
     """The basis of each of its parts.
 
-    Those of the first two of several have a mark in the place of their last direction, a fitted basis's least.
+    Those of the first two of several have a mark.
     """
     bases = tuple(load_basis(part.basis, part.dim) for part in model.parts)
     if isinstance(model, ModelDescription):
         return bases
-    return (_marked(bases[0], TOKEN_MARK), _marked(bases[1], -TOKEN_MARK), *bases[2:])
+    return (marked(bases[0], TOKEN_MARK), marked(bases[1], -TOKEN_MARK), *bases[2:])
 
 
-def _marked(basis: TokenBasis, mark: int) -> TokenBasis:
+def marked(basis: TokenBasis, mark: int) -> TokenBasis:
+    """The basis with a mark in the place of its last direction, a fitted one's least."""
     return replace(basis, version=f"{basis.version}:{mark:+}", mark=mark)
 
 

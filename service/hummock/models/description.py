@@ -15,7 +15,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from hummock.core.embedding import Calibration
+from hummock.core.embedding import Across, Calibration
 from hummock.models.errors import DescriptionInvalid
 
 GRAPH_FILE = "model.onnx"
@@ -192,6 +192,9 @@ class ModelDescription(PublishedModel):
     """Fold case and accents before tokenising, whatever the tokenizer file says."""
     document_prefix: str = ""
     """Prefix of stored texts, not of queries; it uses tokens of the window, and has no token vectors."""
+    across: Across | None = None
+    """Cosines of queries and texts in different languages, if the model finds one by the other; its token vectors then
+    say whether a text is Chinese (`single.py`). None for a model of one language, or that tells languages apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +270,8 @@ class TrioDescription(JoinedDescription):
 
     common: ModelDescription
     """The one that knows all languages."""
+    across: Across
+    """Its cosines of queries and texts in different languages."""
 
     @property
     def parts(self) -> tuple[ModelDescription, ...]:

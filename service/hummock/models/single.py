@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import TokenBasis
+from hummock.models.basis import TOKEN_MARK, TokenBasis, marked
 from hummock.models.centre import load_centre
 from hummock.models.description import ModelDescription
 from hummock.models.encoder import Encoder, piece_spans
@@ -16,6 +17,7 @@ from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported
 from hummock.models.files import verify
 from hummock.models.fusion import Say, served
 from hummock.models.space import embedding_space
+from hummock.text.languages import MOSTLY, han_share
 
 
 class SingleModel:
@@ -39,7 +41,9 @@ class SingleModel:
         if graph.lack:
             say(graph.lack)
         self._encoder = Encoder(model, directory, graph.path)
-        self._basis = basis
+        # One basis for texts of other languages, one for Chinese.
+        marks = (-TOKEN_MARK, TOKEN_MARK) if model.across else (0, 0)
+        self._bases = [marked(basis, mark) if mark else basis for mark in marks]
         self._centre = load_centre(model.centre, model.dim)
         self._space = embedding_space(model, basis)
         self._prefix_tokens = len(self._encoder.places(model.document_prefix)[0])
@@ -56,9 +60,15 @@ class SingleModel:
     def embed_query(self, text: str, gloss: str | None = None, *, with_tokens: bool = True) -> Embedding:
         """Embed a query; the prefix has no token vectors, and without `with_tokens` the query has none either.
 
-        The gloss is not read: nothing tells which stored texts are in its language.
+        The gloss is not read. A model that reads across languages asks for texts of the other one by the same vectors,
+        marked as theirs.
         """
-        return self._embed(self._model.query_prefix, text, with_tokens, is_query=True)
+        said = self._embed(self._model.query_prefix, text, with_tokens, is_query=True)
+        if not self._model.across:
+            return said
+        tokens = said.tokens.copy()
+        tokens[:, -1] *= -1
+        return replace(said, bridge=replace(said, tokens=tokens))
 
     def embed_document(self, text: str, *, with_tokens: bool = True, most_tokens: int | None = None) -> Embedding:
         """Embed a text with the model's prefix for what is stored, cut to the window or to fewer tokens."""
@@ -95,7 +105,8 @@ class SingleModel:
         vector = self._unit(encoded.pooled, text)
         if self._centre:
             vector = self._unit(self._centre.taken_from(vector, text, is_query=is_query), text)
-        tokens = self._basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
+        basis = self._bases[han_share(text) >= MOSTLY]
+        tokens = basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
         return Embedding(vector=vector, tokens=tokens)
 
     def _unit(self, vector: NDArray[np.float32], text: str) -> NDArray[np.float32]:

@@ -50,6 +50,8 @@ def ingredients(model: ModelDescription, basis: TokenBasis) -> dict[str, str | i
         found["document_prefix"] = model.document_prefix
     if centre := load_centre(model.centre, model.dim):
         found["centre"] = centre.version
+    if model.across:
+        found["token_mark"] = TOKEN_MARK
     return found
 
 
@@ -63,6 +65,8 @@ def embedding_space(model: ModelDescription, basis: TokenBasis) -> EmbeddingSpac
         max_tokens=model.max_tokens,
         scripts=model.scripts,
         calibration=model.calibration,
+        token_mark=TOKEN_MARK / 127 if model.across else 0.0,
+        across=model.across,
     )
 
 
@@ -71,8 +75,7 @@ def joined_space(model: PairDescription | TrioDescription, parts: Sequence[Embed
 
     What a query asks of each is no part of its identity: it changes no stored vector.
     """
-    is_trio = isinstance(model, TrioDescription)
-    recipe = ("trio", TRIO_RECIPE_VERSION) if is_trio else ("pair", PAIR_RECIPE_VERSION)
+    recipe = ("trio", TRIO_RECIPE_VERSION) if isinstance(model, TrioDescription) else ("pair", PAIR_RECIPE_VERSION)
     return EmbeddingSpace(
         id=digest([*recipe, *[part.id for part in parts]]),
         model=model.name,
@@ -82,7 +85,7 @@ def joined_space(model: PairDescription | TrioDescription, parts: Sequence[Embed
         scripts=model.scripts,
         calibration=model.calibration,
         token_mark=TOKEN_MARK / 127,
-        reads_across=is_trio,
+        across=model.across if isinstance(model, TrioDescription) else None,
     )
 
 

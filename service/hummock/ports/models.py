@@ -38,8 +38,8 @@ class Embedder(Protocol):
         Args:
             text: The query.
             timeout_s: Waits no longer than this; None means as long as it takes.
-            gloss: Its translation word by word, for texts stored in that language; the embedding then has a bridge,
-                unless one model reads all languages.
+            gloss: Its translation word by word, for texts stored in that language; the embedding then has a bridge.
+                It has one without a gloss too where a model reads all languages.
 
         Raises:
             EmbeddingLate: It took longer, and will be cached for the next call; or it would probably take longer, and

@@ -34,7 +34,7 @@ class Scale:
     """Weights of a translated query for texts of its language.
 
     Attributes:
-        unrelated_prose: Its cosine with unrelated prose; similarity counts from there.
+        unrelated_prose: Its cosine with unrelated prose; similarity counts from there, unless the space reads across.
         prose_share: Its share in the similarity of prose; the original query has the rest.
         prose_words: Added to that similarity for the best match of the translated words. Scored as words instead, poor
             matches of the original query would set the weight of all words.
@@ -43,9 +43,9 @@ class Scale:
         code_words: Added to the similarity of code for the best match of the translated words.
     """
 
-    unrelated_prose: float
     prose_share: float
     prose_words: float
+    unrelated_prose: float = 0.0
     unrelated_code: float = 0.0
     code_words: float = 0.0
 
@@ -54,9 +54,9 @@ class Scale:
 TO_ENGLISH = Scale(unrelated_code=0.15, unrelated_prose=0.05, prose_share=0.3, code_words=0.15, prose_words=0.08)
 # Measured with bge-small-zh on English questions; there is no Chinese code.
 TO_CHINESE = Scale(unrelated_prose=0.3, prose_share=1.0, prose_words=0.2)
-# With a model that reads all languages, which needs no map and is not misled by the script.
-ACROSS_TO_ENGLISH = Scale(unrelated_code=0.05, unrelated_prose=0.05, prose_share=1.0, code_words=0.15, prose_words=0.08)
-ACROSS_TO_CHINESE = Scale(unrelated_prose=0.05, prose_share=1.0, prose_words=0.2)
+# With a model that reads all languages and is not misled by the script; the space knows its cosines.
+ACROSS_TO_ENGLISH = Scale(prose_share=1.0, code_words=0.15, prose_words=0.08)
+ACROSS_TO_CHINESE = Scale(prose_share=1.0, prose_words=0.2)
 
 ENOUGH = 0.5
 """Share of the translated part of the query from which a match counts in full; less counts proportionally."""
@@ -85,10 +85,10 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
     """
     if not joins_paths(query) or query.keyword_mode is not KeywordMode.TERMS:
         return None
-    to_chinese = question.han_share < HALF if space.reads_across else not question.is_han
+    to_chinese = question.han_share < HALF if space.across else not question.is_han
     if to_chinese and (not space.token_mark or is_name(query.text)):
         return None
-    if not to_chinese and not space.reads_across and question.han_share < MOSTLY:
+    if not to_chinese and not space.across and question.han_share < MOSTLY:
         return None
     if not project.foreign(kinds_of(query), _foreign_mark(space, to_chinese=to_chinese)):
         return None
@@ -100,7 +100,7 @@ def gloss_of(query: RecallQuery, question: Question, project: Snapshot, space: E
         # Most projects in that language hold the first of them.
         if project.holds_any((*others, *stems)):
             return said
-    return Gloss(text="", concepts=(), version="", is_chinese=to_chinese) if space.reads_across else None
+    return Gloss(text="", concepts=(), version="", is_chinese=to_chinese) if space.across else None
 
 
 def _foreign_mark(space: EmbeddingSpace, *, to_chinese: bool) -> int:
@@ -207,10 +207,13 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, space: Em
     """The cosine that a text in the query's own language would have which is as similar, (n,); NaN without a vector."""
     is_han, calibration = features.is_han, space.calibration
     to_chinese = features.gloss is not None and features.gloss.is_chinese
-    scale = _SCALES[to_chinese, space.reads_across]
+    scale = _SCALES[to_chinese, space.across is not None]
     is_code = found.rows["kind"] == MemoryKind.CODE_FRAGMENT
-    unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
-    by_gloss = (said.cosine - unrelated) / (1 - unrelated)
+    if space.across:
+        by_gloss = space.across.similarity(said.cosine)
+    else:
+        unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
+        by_gloss = (said.cosine - unrelated) / (1 - unrelated)
     own = calibration.similarity(found.cosine, han=is_han)
     mixed = np.float32(scale.prose_share) * by_gloss + np.float32(1 - scale.prose_share) * own
     words = np.where(is_code, np.float32(scale.code_words), np.float32(scale.prose_words)) * _of_best(said, features)
