@@ -303,3 +303,36 @@ def test_similarity_across_languages_is_scaled_and_within_one_it_is_not(tmp_path
     once, twice = found
     assert twice["english"] == once["english"]
     assert twice["lamps"] == pytest.approx(2 * once["lamps"], abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("question", "own", "foreign", "is_credited"),
+    [
+        ("港口很深", "港口很远", "nobody lives there at night", True),
+        ("灯塔 lighthouse 夜里 shines 发光 night", "灯塔夜里无人", OTHERS[2], False),
+    ],
+)
+def test_a_text_in_the_other_language_is_credited_with_words_unless_the_query_has_them(
+    tmp_path: Path, question: str, own: str, foreign: str, is_credited: bool
+) -> None:
+    """What it is credited with is no score of its own words."""
+    ratios: list[float] = []
+    for words in (0.0, 1.0):
+        with one_model_desk(tmp_path / str(words), Across(unrelated=0.0, words=words)) as desk:
+            desk.teach(note(own, "own"), note(foreign, "foreign"))
+            hits = {hit.memory.id: hit for hit in desk.recall(question, min_similarity=-1.0).hits}
+            ratios.append(hits["foreign"].score / hits["own"].score)
+            scores = [hits[each].keyword_score for each in ("own", "foreign")]
+            assert scores[0] > 0
+            assert is_credited is (scores[1] == 0)
+    before, after = ratios
+    assert after > before + 0.05 if is_credited else after == pytest.approx(before, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("han_share", "gain", "words"), [(0.0, 1.6, 0.7), (1.0, 1.6, 0.7), (0.75, 1.3, 0.35), (0.5, 1, 0)]
+)
+def test_a_query_in_both_languages_needs_no_gain(han_share: float, gain: float, words: float) -> None:
+    found = Across(unrelated=0.1, gain=1.6, words=0.7).of_query(han_share)
+    assert (found.unrelated, found.gain, found.words) == pytest.approx((0.1, gain, words))
+    assert Across(unrelated=0.05).of_query(han_share) == Across(unrelated=0.05)

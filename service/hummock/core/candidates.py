@@ -219,12 +219,14 @@ class Bridged(Struct, frozen=True, kw_only=True, eq=False):
         cosine: (n,) float32 of the best chunk; NaN without a vector.
         keyword: (n,) float32 BM25 score of the translated terms.
         matched: (n,) uint32, bit i is set if the candidate holds a translation of terms[i] of the query.
+        credit: (n,) float32, the least score by keyword that counts when paths are fused; None for no such credit.
     """
 
     is_foreign: NDArray[np.bool_]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
     matched: NDArray[np.uint32]
+    credit: NDArray[np.float32] | None = None
 
 
 class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):

@@ -54,10 +54,28 @@ class Across:
         unrelated: Mean cosine of unrelated ones, in [0, 1).
         gain: Factor of the similarity from there on; makes answers as similar as they are within one language, so that
             the vector path does not lose weight for the language alone.
+        late_gain: The same for late interaction.
+        words: What a text in the other language is credited with for words that it cannot hold, as a share of its
+            similarity, in [0, 1].
     """
 
     unrelated: float
     gain: float = 1.0
+    late_gain: float = 1.0
+    words: float = 0.0
+
+    def of_query(self, han_share: float) -> Across:
+        """What holds for a query with this share of Chinese, in [0, 1]: a query half in each language needs no gain.
+
+        A text of either language can hold its words, and is near its vector.
+        """
+        one_sided = abs(2 * han_share - 1)
+        return Across(
+            unrelated=self.unrelated,
+            gain=1 + (self.gain - 1) * one_sided,
+            late_gain=1 + (self.late_gain - 1) * one_sided,
+            words=self.words * one_sided,
+        )
 
     def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:
         """Similarity of each cosine, same shape, as that of texts in one language; NaN stays NaN."""

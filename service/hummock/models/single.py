@@ -41,9 +41,8 @@ class SingleModel:
         if graph.lack:
             say(graph.lack)
         self._encoder = Encoder(model, directory, graph.path)
-        # One basis for texts of other languages, one for Chinese.
-        marks = (-TOKEN_MARK, TOKEN_MARK) if model.across else (0, 0)
-        self._bases = [marked(basis, mark) if mark else basis for mark in marks]
+        # One for all texts, or one for those of other languages and one for Chinese.
+        self._bases = [marked(basis, mark) for mark in (-TOKEN_MARK, TOKEN_MARK)] if model.across else [basis]
         self._centre = load_centre(model.centre, model.dim)
         self._space = embedding_space(model, basis)
         self._prefix_tokens = len(self._encoder.places(model.document_prefix)[0])
@@ -105,7 +104,7 @@ class SingleModel:
         vector = self._unit(encoded.pooled, text)
         if self._centre:
             vector = self._unit(self._centre.taken_from(vector, text, is_query=is_query), text)
-        basis = self._bases[han_share(text) >= MOSTLY]
+        basis = self._bases[1 if len(self._bases) > 1 and han_share(text) >= MOSTLY else 0]
         tokens = basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
         return Embedding(vector=vector, tokens=tokens)
 

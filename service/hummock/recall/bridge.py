@@ -200,7 +200,30 @@ def add_translation_scores(
     candidates = replace(
         found, cosine=np.where(by_both, _cosine(found, said, features, space), found.cosine), found_by=found_by
     )
+    if space.across:
+        across = space.across.of_query(features.han_share)
+        if across.late_gain > 1:
+            of_gloss = np.minimum(of_gloss * np.float32(across.late_gain), np.float32(1))
+        similarity = space.calibration.similarity(candidates.cosine, han=features.is_han)
+        credit = _credit(candidates, by_both, across.words, similarity)
+        credited = replace(said, credit=credit)
+        candidates = replace(candidates, bridged=credited)
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
+
+
+def _credit(
+    found: Candidates, foreign: NDArray[np.bool_], share: float, similarity: NDArray[np.float32]
+) -> NDArray[np.float32] | None:
+    """What texts in the other language are credited with, so that those with the query's own words do not always win.
+
+    It is this share of the best score by keyword, less as they are less similar than the best; None for no credit.
+    """
+    similar = similarity.clip(min=0)
+    best = np.fmax.reduce(similar, initial=np.float32(0))
+    if not share or not best:
+        return None
+    credit: NDArray[np.float32] = np.float32(share) * found.keyword.max(initial=0.0) * similar / best
+    return np.where(foreign, credit, np.float32(0))
 
 
 def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, space: EmbeddingSpace) -> NDArray[np.float32]:
@@ -210,7 +233,7 @@ def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, space: Em
     scale = _SCALES[to_chinese, space.across is not None]
     is_code = found.rows["kind"] == MemoryKind.CODE_FRAGMENT
     if space.across:
-        by_gloss = space.across.similarity(said.cosine)
+        by_gloss = space.across.of_query(features.han_share).similarity(said.cosine)
     else:
         unrelated = np.where(is_code, np.float32(scale.unrelated_code), np.float32(scale.unrelated_prose))
         by_gloss = (said.cosine - unrelated) / (1 - unrelated)

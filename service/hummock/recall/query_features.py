@@ -82,6 +82,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
         is_name: Whether the query is one compound name of code, such as `parse_date` or `Repayment.interest`.
         known_share: Share of the query, in [0, 1], that the model knows: letters by their script, no signs.
         is_han: Whether the query has Chinese characters.
+        han_share: Share of its words in Chinese characters, in [0, 1].
         gloss: The query in words of another language; None if it is not translated.
         bridge: Vector and terms of the translation, for texts not in the query's language; None without a gloss.
         bridge_tokens: Token vectors of the translation, as `tokens`.
@@ -102,6 +103,7 @@ class QueryFeatures(Struct, frozen=True, kw_only=True, eq=False):
     is_name: bool
     known_share: float
     is_han: bool
+    han_share: float = 0.0
     gloss: Gloss | None = None
     bridge: Bridge | None = None
     bridge_tokens: NDArray[np.int8] = _NO_TOKENS
@@ -154,6 +156,7 @@ def query_features(
         is_name=is_one_word and is_name(query.text),
         known_share=known_share(question.scripts, space.scripts) * told_by_words,
         is_han=question.is_han,
+        han_share=question.han_share,
     )
 
 
