@@ -55,7 +55,7 @@ class Across:
         gain: Factor of the similarity from there on; makes answers as similar as they are within one language, so that
             the vector path does not lose weight for the language alone.
         late_gain: The same for late interaction.
-        words: What a text in the other language is credited with for words that it cannot hold, as a share of its
+        words: What prose in the other language is credited with for words that it cannot hold, as a share of its
             similarity, in [0, 1].
     """
 

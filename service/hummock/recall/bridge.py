@@ -205,9 +205,10 @@ def add_translation_scores(
         if across.late_gain > 1:
             of_gloss = np.minimum(of_gloss * np.float32(across.late_gain), np.float32(1))
         similarity = space.calibration.similarity(candidates.cosine, han=features.is_han)
-        credit = _credit(candidates, by_both, across.words, similarity)
-        credited = replace(said, credit=credit)
-        candidates = replace(candidates, bridged=credited)
+        # Code holds English names, whatever language the question has.
+        is_prose = found.rows["kind"] != MemoryKind.CODE_FRAGMENT
+        credit = _credit(candidates, by_both & is_prose, across.words, similarity)
+        candidates = replace(candidates, bridged=replace(said, credit=credit))
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
 
 
