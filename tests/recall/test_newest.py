@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.core.memory import MemoryKind, Origin
+from hummock.core.memory import Memory, MemoryKind, Origin
 from hummock.core.recall import TimeInterval, Wanted
+from hummock.ports.store import Snapshot
 from hummock.recall.fuse import Fused
 from hummock.recall.prefer import newest_first
 from hummock.text.questions import Trait
 from tests.recall.candidates import DAY, NOW, Row, candidates, features, plan, ranked
+from tests.render.samples import note
 
 CHANGE = int(Trait.TELLS_CHANGE)
 EAST, NEAR_EAST, NORTH = (1.0, 0.0), (0.8, 0.6), (0.0, 1.0)
@@ -30,7 +33,15 @@ def order(*rows: Row, text: str = "where do I live?", **how: Any) -> tuple[str, 
 
 def placed(*rows: Row, text: str = "where do I live?", **how: Any) -> Fused:
     asked = plan(**how)
-    return newest_first(ranked(candidates(rows), asked, features()), asked, text, one_thing=0.55)
+    project = cast(Snapshot, _Texts())
+    return newest_first(ranked(candidates(rows), asked, features()), asked, text, 0.55, project)
+
+
+class _Texts:
+    """A project whose memories tell no change by their words."""
+
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        return [note(str(doc), "we live there") for doc in docs]
 
 
 def test_the_newer_comes_first_for_questions_of_now_and_the_older_for_how_it_was() -> None:

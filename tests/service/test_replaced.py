@@ -22,23 +22,24 @@ QUESTION, FORMER = "Where do I live?", "Where did I live before we moved?"
 ASKED = stamp(datetime(2026, 8, 6, tzinfo=UTC))
 
 
+def pointing(service: Stubs, cosine: float) -> pb.Embedding:
+    """A vector with this cosine to that of the questions."""
+    model = service.admin.GetStatus().model
+    return vector([cosine, (1 - cosine**2) ** 0.5, *[0.0] * (model.dim - 2)], model.emb_space)
+
+
 @pytest.fixture
 def towards(service: Stubs, project: str) -> Any:
     """The vector of the questions; the old fact is learnt close to it, and the new one farther away."""
-    model = service.admin.GetStatus().model
-
-    def pointing(cosine: float) -> pb.Embedding:
-        return vector([cosine, (1 - cosine**2) ** 0.5, *[0.0] * (model.dim - 2)], model.emb_space)
-
     told = {"origin": pb.ORIGIN_USER_INPUT}
     june, august = datetime(2026, 6, 3, 9, tzinfo=UTC), datetime(2026, 8, 3, 9, tzinfo=UTC)
     learn(
         service,
         project,
-        note(OLD, id="old", vector=pointing(0.9), create_time=stamp(june), **told),
-        note(NEW, id="new", vector=pointing(0.5), create_time=stamp(august), **told),
+        note(OLD, id="old", vector=pointing(service, 0.9), create_time=stamp(june), **told),
+        note(NEW, id="new", vector=pointing(service, 0.5), create_time=stamp(august), **told),
     )
-    return pointing(1.0)
+    return pointing(service, 1.0)
 
 
 @pytest.mark.parametrize("preset", [recall.PRESET_AGENT, recall.PRESET_CHAT])
@@ -87,12 +88,14 @@ def test_every_form_of_a_prompt_says_when_both_were_told_and_which_is_replaced(
 def test_what_changes_another_thing_or_adds_to_it_replaces_nothing(
     service: Stubs, project: str, towards: pb.Embedding, older: str, newer: str
 ) -> None:
-    for text, month in ((older, 6), (newer, 8)):
-        learn(service, project, note(text, vector=towards, create_time=stamp(datetime(2026, month, 3, tzinfo=UTC))))
-    asked = {"query_vector": towards, "as_of": ASKED, "view": pb.MEMORY_VIEW_FULL}
-    hits = {hit.memory.content: hit for hit in ask(service, project, "how is it", **asked).hits}
-    assert newer in hits
-    assert hits[older].likely_replaced_by == ""
+    for memory_id, text, month, cosine in (("older", older, 6, 0.95), ("newer", newer, 8, 0.8)):
+        told = stamp(datetime(2026, month, 3, tzinfo=UTC))
+        learn(service, project, note(text, id=memory_id, vector=pointing(service, cosine), create_time=told))
+    for view in (pb.MEMORY_VIEW_FULL, pb.MEMORY_VIEW_INDEX):
+        asked = {"query_vector": towards, "as_of": ASKED, "view": view}
+        hits = {hit.memory.id: hit for hit in ask(service, project, "how is it", **asked).hits}
+        assert list(hits).index("older") < list(hits).index("newer")
+        assert hits["older"].likely_replaced_by == ""
 
 
 def test_a_prompt_with_one_of_both_has_neither_date_nor_mark(

@@ -17,7 +17,6 @@ from hummock.ports.store import Snapshot
 from hummock.recall.fuse import ECHO_ORIGINS, Fused
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.spelling import corrections, own_words
-from hummock.text.replaces import changes_something_else
 from hummock_kernels.mmr import OVER, TWIN
 
 MOST_BYTES = 3 * 1024 * 1024
@@ -118,22 +117,12 @@ def make_hits(
 
 
 def _with_likely_replacements(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:
-    """The hits with what most likely replaces each, unless the texts of both speak against it; `rows` are theirs."""
+    """The hits with what most likely replaces each; `rows` are theirs."""
     ids, by = fused.candidates.memory_id, fused.replaced_by
-    newer = {row: hit.memory for hit, row in zip(hits, rows.tolist(), strict=True)}
     return tuple(
-        replace(hit, likely_replaced_by=ids[by[row]])
-        if row in by and not _is_of_something_else(newer.get(by[row]), hit.memory)
-        else hit
+        replace(hit, likely_replaced_by=ids[by[row]]) if row in by else hit
         for hit, row in zip(hits, rows.tolist(), strict=True)
     )
-
-
-def _is_of_something_else(newer: Memory | None, older: Memory) -> bool:
-    """Whether the newer note names another thing that changes; False where a text is not loaded."""
-    if newer is None or newer.payload is None or older.payload is None:
-        return False
-    return changes_something_else(newer.payload.content, older.payload.content)
 
 
 def _with_verdicts(hits: Sequence[Hit], fused: Fused, rows: NDArray[np.int64]) -> tuple[Hit, ...]:

@@ -292,7 +292,7 @@ class Recall:
         fused = []
         for found, scores in zip(gathered.groups, late, strict=True):
             group = fuse(found, scores, plan, features, space.calibration, best)
-            fused.append(apply_rules(group, plan, features, space.calibration, query.text))
+            fused.append(apply_rules(group, plan, features, space.calibration, query.text, project))
         budget.done("fuse")
         # Decided before the cross-encoder takes what time is left: it gives way to neighbours.
         brings_neighbours = bool(query.context_window) and budget.fits(_NEIGHBOURS, _NEIGHBOURS, *_TO_LOAD)

@@ -16,6 +16,7 @@ from hummock.core.candidates import FoundBy
 from hummock.core.embedding import Calibration
 from hummock.core.memory import MemoryKind, Origin
 from hummock.core.recall import Plan, Wanted
+from hummock.ports.store import Snapshot
 from hummock.recall.evidence import LATE_A_SIMILARITY, LATE_AT_NOTHING
 from hummock.recall.fuse import Fused, has_bar
 from hummock.recall.plan import KEEPS_ALL
@@ -23,6 +24,7 @@ from hummock.recall.query_features import QueryFeatures
 from hummock.text.normalise import CJK, prose
 from hummock.text.question import question_of
 from hummock.text.questions import Tense, Trait, tense_of
+from hummock.text.replaces import changes_another_thing, changes_something_else
 from hummock_kernels.files import FileShares, order_by_files
 from hummock_kernels.replaced import Replacing, replaced
 
@@ -45,7 +47,9 @@ _CJK_RUN = re.compile(rf"([{CJK}]+)")
 _WORD = re.compile(r"[^\W_]+")
 
 
-def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration, text: str) -> Fused:
+def apply_rules(
+    fused: Fused, plan: Plan, features: QueryFeatures, calibration: Calibration, text: str, project: Snapshot
+) -> Fused:
     """Apply all rules to a group, one after the other.
 
     Args:
@@ -54,9 +58,10 @@ def apply_rules(fused: Fused, plan: Plan, features: QueryFeatures, calibration: 
         features: The query.
         calibration: From cosine to similarity.
         text: The query's text.
+        project: Holds the candidates, of which a few are read if some tell a change.
     """
     ordered = above_bar(by_files(boost_speakers(fused, plan, text), plan), plan, features, calibration)
-    ordered = newest_first(ordered, plan, text, calibration.one_thing)
+    ordered = newest_first(ordered, plan, text, calibration.one_thing, project)
     return appended(ordered) if plan.substrings else ordered
 
 
@@ -283,17 +288,19 @@ _REPLACING: Final = Replacing(
 )
 
 
-def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused:
+def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float, project: Snapshot) -> Fused:
     """Move each note that tells a change before the older note that it most likely replaces, if it stands behind it.
 
     A question how things were before a change has the older one first. Unchanged are groups without such notes, and
-    those of other questions about the past, or about a time.
+    those of other questions about the past, or about a time. However alike both are, a note whose words name another
+    thing that changes moves nothing, and only one whose words may replace the older one is said to do so.
 
     Args:
         fused: Best first.
         plan: The plan of the recall.
         text: The question.
         one_thing: Least cosine of two memories about one thing.
+        project: Holds the texts.
     """
     if not plan.neighbours or plan.times or Wanted.FROM_ASSISTANT in plan.wanted:
         return fused
@@ -311,6 +318,11 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused
         newer, older = newer[bears], older[bears]
     if not len(newer):
         return fused
+    texts = _texts(fused, np.concatenate([newer, older]), project)
+    pairs = list(zip(texts[: len(newer)], texts[len(newer) :], strict=True))
+    is_near = np.array([not changes_another_thing(*pair) for pair in pairs], np.bool_)
+    is_told = np.array([not changes_something_else(*pair) for pair in pairs], np.bool_)[is_near]
+    newer, older = newer[is_near], older[is_near]
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
     places = np.arange(len(fused), dtype=np.float64)
     relevance, score = fused.relevance.copy(), fused.score.copy()
@@ -319,8 +331,16 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float) -> Fused
             places[raised] = np.nextafter(places[passed], -1)
             relevance[raised], score[raised] = relevance[passed], score[passed]
     order = np.argsort(places, kind="stable")
-    replaced_by = dict(zip(fused.row[older].tolist(), fused.row[newer].tolist(), strict=True))
+    replaced_by = dict(zip(fused.row[older[is_told]].tolist(), fused.row[newer[is_told]].tolist(), strict=True))
     return fused.take(order, relevance=relevance[order], score=score[order], replaced_by=replaced_by)
+
+
+def _texts(fused: Fused, places: NDArray[np.int64], project: Snapshot) -> list[str]:
+    docs = fused.candidates.rows["doc"][fused.row[places]].tolist()
+    return [
+        "" if memory is None or memory.payload is None else memory.payload.content
+        for memory in project.load(docs, full=True)
+    ]
 
 
 # A substring match says that a text holds it, but not how much of the text is about it. So such hits have no score that

@@ -212,6 +212,18 @@ def changes_something_else(newer: str, older: str) -> bool:
     return names_it and not replaced_by_words(newer, older)
 
 
+def changes_another_thing(newer: str, older: str) -> bool:
+    """Whether `newer` adds to the rest, or names what changes and `older` does not name that.
+
+    Fewer do so than `changes_something_else` says: both may name one thing and say what cannot replace each other.
+    """
+    folded = _folded(newer)
+    if _ADDS.search(folded) is not None:
+        return not replaced_by_words(newer, older)
+    told, said = list(_told(folded)), frozenset(_units(_folded(older[:MAX_OLDER_CHARACTERS])))
+    return bool(told) and not any(said.issuperset(one.subject) for one in told)
+
+
 @dataclass(frozen=True, slots=True)
 class _Told:
     """A change that a clause tells: units of what changes, at least a word, and the new value, empty if it ended."""
