@@ -2007,7 +2007,8 @@ type RecallRequest struct {
 	Intent *Intent `protobuf:"bytes,8,opt,name=intent,proto3" json:"intent,omitempty"`
 	// Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to.
 	IntentMode IntentMode `protobuf:"varint,9,opt,name=intent_mode,json=intentMode,proto3,enum=hummock.v1.IntentMode" json:"intent_mode,omitempty"`
-	// The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none.
+	// The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. A query of CHAT or AGENT
+	// that says too little by itself ("and her shots?") is also asked together with what its user said last. Empty means none.
 	SessionId string `protobuf:"bytes,10,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND.
 	AllowMissing bool `protobuf:"varint,11,opt,name=allow_missing,json=allowMissing,proto3" json:"allow_missing,omitempty"`

@@ -1221,7 +1221,9 @@ class RecallRequest(_message.Message):
     intent_mode: Global___IntentMode.ValueType
     """Who says what the user wants where intent has neither domains nor keywords. Unset means what the service is set to."""
     session_id: _builtins.str
-    """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none."""
+    """The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. A query of CHAT or AGENT
+    that says too little by itself ("and her shots?") is also asked together with what its user said last. Empty means none.
+    """
     allow_missing: _builtins.bool
     """Whether a project that does not exist is read as an empty one. Otherwise it is NOT_FOUND."""
     min_seq: _builtins.int

@@ -887,7 +887,8 @@ export type RecallRequest = Message<"hummock.v1.RecallRequest"> & {
   intentMode: IntentMode;
 
   /**
-   * The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. Empty means none.
+   * The session in which the query is asked, at most 256 bytes; its last turns need not be recalled. A query of CHAT or AGENT
+   * that says too little by itself ("and her shots?") is also asked together with what its user said last. Empty means none.
    *
    * @generated from field: string session_id = 10;
    */
