@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from hummock.text.analyzer import first_terms
@@ -174,6 +175,9 @@ _A_WORD: Final = 2
 
 _TWO_WORDS: Final = 2 * _A_WORD
 
+_TEXTS_KEPT: Final = 1024
+"""Texts of which the changes that they tell are kept: recalls of one subject meet the same few."""
+
 MAX_OLDER_CHARACTERS: Final = 512
 """A longer text says more than one sentence can end."""
 
@@ -189,7 +193,7 @@ def replaced_by_words(newer: str, older: str) -> str:
         return ""
     older = _folded(older)
     said = frozenset(_units(older))
-    is_event, earlier = tells_change(older), list(_told(older))
+    is_event, earlier = tells_change(older), _told(older)
     for told in _told(_folded(newer)):
         if not said.issuperset(told.subject) or not (told.needs is None or told.needs.search(older)):
             continue
@@ -208,7 +212,7 @@ def changes_something_else(newer: str, older: str) -> bool:
     Bristol").
     """
     folded = _folded(newer)
-    names_it = _ADDS.search(folded) is not None or next(_told(folded), None) is not None
+    names_it = bool(_told(folded)) or _ADDS.search(folded) is not None
     return names_it and not replaced_by_words(newer, older)
 
 
@@ -220,7 +224,7 @@ def changes_another_thing(newer: str, older: str) -> bool:
     folded = _folded(newer)
     if _ADDS.search(folded) is not None:
         return not replaced_by_words(newer, older)
-    told, said = list(_told(folded)), frozenset(_units(_folded(older[:MAX_OLDER_CHARACTERS])))
+    told, said = _told(folded), frozenset(_units(_folded(older[:MAX_OLDER_CHARACTERS])))
     return bool(told) and not any(said.issuperset(one.subject) for one in told)
 
 
@@ -235,8 +239,10 @@ class _Told:
     is_move: bool
 
 
-def _told(text: str) -> Iterator[_Told]:
+@lru_cache(_TEXTS_KEPT)
+def _told(text: str) -> tuple[_Told, ...]:
     """The changes that a folded text tells."""
+    told: list[_Told] = []
     for clause in _clauses(text):
         for telling in _TELLINGS:
             if found := telling.pattern.search(clause):
@@ -244,7 +250,8 @@ def _told(text: str) -> Iterator[_Told]:
                 subject = frozenset(_content(" ".join(part for name, part in groups.items() if name[0] == "s")))
                 value = "".join(part for name, part in groups.items() if name[0] == "v").strip()
                 if _weight(subject) >= _A_WORD:
-                    yield _Told(clause, subject, value, telling.needs, telling.is_move)
+                    told.append(_Told(clause, subject, value, telling.needs, telling.is_move))
+    return tuple(told)
 
 
 def _can_stand_for(told: _Told, older: str, said: frozenset[str]) -> bool:
