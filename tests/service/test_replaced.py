@@ -53,6 +53,24 @@ def test_the_newer_fact_answers_for_now_and_the_older_for_before(
     assert [(hit.memory.id, hit.likely_replaced_by) for hit in before] == [("old", "new"), ("new", "")]
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "text"),
+    [
+        ("我对花生过敏，吃一点嗓子就会肿。", "其实不是花生，是腰果过敏。", "我对什么过敏？"),
+        ("The admin port is 8080.", "Correction: the port is 8443, not 8080.", "which port is it?"),
+    ],
+)
+def test_what_takes_a_fact_back_comes_before_it(
+    service: Stubs, project: str, towards: pb.Embedding, older: str, newer: str, text: str
+) -> None:
+    for memory_id, said, month, cosine in (("older", older, 6, 0.95), ("newer", newer, 8, 0.8)):
+        told = stamp(datetime(2026, month, 3, tzinfo=UTC))
+        learn(service, project, note(said, id=memory_id, vector=pointing(service, cosine), create_time=told))
+    hits = {hit.memory.id: hit for hit in ask(service, project, text, query_vector=towards, as_of=ASKED).hits}
+    assert list(hits).index("newer") < list(hits).index("older")
+    assert hits["older"].likely_replaced_by == "newer"
+
+
 REPLACED = {"en": "probably replaced", "zh": "可能已被取代"}
 
 

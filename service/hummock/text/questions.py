@@ -190,6 +190,8 @@ _ENGLISH_CHANGES: Final = (
     # More or less of it, sooner or later.
     "raised|lowered|reduced|increased|extended|shortened|doubled|halved|cut to|(?:goes|went) (?:up|down)",
     "put (?:it )?up|postponed|rescheduled|pushed (?:back|to)|brought forward|delayed|deferred|shifted|bumped|put off",
+    # What was said wrong.
+    r"(?:actually|correction|turns out|sorry|my mistake|i was wrong|i misspoke)\b[^.!?\n]{0,60}\bnot",
 )
 _CHINESE_CHANGES: Final = (
     "现在|如今|目前|从(?:今|明|下|这|本|上|[0-9一二三四五六七八九十])[^，。,.]{0,6}(?:起|开始)|以后|今后|已经",
@@ -198,6 +200,7 @@ _CHINESE_CHANGES: Final = (
     "退(?:出|役|休)|戒|辞|离职|跳槽|入职|卖掉|卖了|买了|提了|盘给|分手|离婚|结婚|复合|领养|去世|走了|死了|断了|垮|毁|治好|痊愈",
     "不[^，。,.]{1,3}了|推迟|推[到至]|延期|顺延|提前|延长|缩短|放宽|收紧|(?:提高|降低|涨|降|加|减)(?:到|至|了)"
     "|提[到至](?= ?[0-9一二三四五六七八九十两百千万])|新(?:号|版|家|任|尾|公司|地址|工作)",
+    "(?:其实|更正|纠正|[说记搞弄写]错|不对)[^。！？!?\\n]{0,40}(?:不是|并非)",
 )
 _ENGLISH_CHANGE: Final = re.compile(rf"\b(?:{'|'.join(_ENGLISH_CHANGES)})\b")
 _CHINESE_CHANGE: Final = re.compile("|".join(_CHINESE_CHANGES))

@@ -159,6 +159,20 @@ _TELLINGS: Final = (
     _telling("不再(?P<s>.{2,})$|(?:^|[我他她们就也])不(?P<s2>[^再是会能想太].{1,3})了$"),
 )
 
+_WRONG_ZH: Final = "(?:其实|更正|纠正|[说记搞弄写]错|不对)[^。！？!?\\n]{0,20}?"
+_WRONG: Final = r"\b(?:actually|correction|turns out|sorry|my mistake|i was wrong|i misspoke)\b[^.!?\n]{0,40}?"
+_IT_IS: Final = r"(?:it['’]s|it is|they['’]re|they are)"
+_CORRECTIONS: Final = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        f"{_WRONG_ZH}(?:不是|并非)(?P<s>[^，,。；;是]{{2,16}}?)[，,；;]?\\s*(?:而是|应该是|是)(?P<v>[^，,。；;！!\\n]+)",
+        f"{_WRONG_ZH}(?:应该)?是(?P<v>[^，,。；;]{{1,20}}?)[，,；;]\\s*而?(?:不是|并非)(?P<s>[^，,。；;！!\\n]{{2,16}})",
+        rf"{_WRONG}\bnot\s+(?P<s>[^,.;]{{1,40}}?)[,;]?\s+(?:but|{_IT_IS})\s+(?P<v>[^,.;!\n]+)",
+        rf"{_WRONG}\b(?:{_IT_IS}|is|are)\s+(?P<v>[^,.;]{{1,40}}?),\s*not\s+(?P<s>[^,.;!\n]+)",
+    )
+)
+"""How a sentence takes back what was said: "actually it is not peanuts, it's cashews", 其实不是花生，是腰果."""
+
 _IS_AT: Final = re.compile(
     r"[在放住]|\b(?:(?:is|are)(?: held)?|lives?|stays?|takes? place|happens?|meets?) (?:at|in|on)\b", re.IGNORECASE
 )
@@ -230,19 +244,28 @@ def changes_another_thing(newer: str, older: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A change that a clause tells: units of what changes, at least a word, and the new value, empty if it ended."""
+    """A change that a clause tells: units of what changes, at least a word, and the new value, empty if it ended.
+
+    What a correction takes back is what changes.
+    """
 
     clause: str
     subject: frozenset[str]
     value: str
-    needs: re.Pattern[str] | None
-    is_move: bool
+    needs: re.Pattern[str] | None = None
+    is_move: bool = False
+    is_correction: bool = False
 
 
 @lru_cache(_TEXTS_KEPT)
 def _told(text: str) -> tuple[_Told, ...]:
     """The changes that a folded text tells."""
     told: list[_Told] = []
+    for correction in _CORRECTIONS:
+        if found := correction.search(text):
+            subject = frozenset(_content(found["s"]) or _units(found["s"]))
+            if _weight(subject) >= _A_WORD:
+                told.append(_Told(found[0].strip(), subject, found["v"].strip(), is_correction=True))
     for clause in _clauses(text):
         for telling in _TELLINGS:
             if found := telling.pattern.search(clause):
@@ -261,6 +284,8 @@ def _can_stand_for(told: _Told, older: str, said: frozenset[str]) -> bool:
     """
     if said.issuperset(_units(told.value)):
         return False
+    if told.is_correction:
+        return True
     kinds, known = _kinds(told.value), _kinds(older)
     if told.is_move and _BARE in kinds:
         # "Moved to ten" names a time.
