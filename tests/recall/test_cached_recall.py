@@ -195,6 +195,7 @@ OTHERS: dict[str, Sequence[object]] = {
     "as_of": [0.0, 1_700_000_000.0],
     "include_superseded": [True],
     "time_zone": ["Asia/Shanghai", "+08:00"],
+    "before": [("where is it?",)],
     "full": [False],
 }
 

@@ -160,8 +160,8 @@ def test_sessions_are_named_and_what_is_not_there_is_left_out(tmp_path: Path) ->
         found = store.stars("p", 0, 9)
         assert dict(zip(found.ids, found.sessions, strict=True)) == {"a": "s", "b": "", "c": "t"}
         assert store.stars_of("p", ["b", "nothing"]).ids == ["b"]
-        assert store.stars_of("elsewhere", ["b"]).ids == ()
-        assert store.stars("elsewhere", 0, 9).ids == ()
+        assert store.stars_of("elsewhere", ["b"]).ids == []
+        assert store.stars("elsewhere", 0, 9).ids == []
 
 
 def test_it_is_asked_for_by_several_at_once(tmp_path: Path) -> None:
