@@ -31,7 +31,7 @@ from hummock.core.settings import NO_SETTINGS, PresetSettings, ProjectSettings
 from hummock.text.event_reference import EventReference, parse_event_reference
 from hummock.text.keywords import keywords
 from hummock.text.question import Question, question_of
-from hummock.text.questions import is_only_of_times, is_small_talk, wanted_by
+from hummock.text.questions import MOST_SMALL_TALK_CHARACTERS, is_only_of_times, is_small_talk, wanted_by
 from hummock.text.time_words import HINTS, time_intervals
 from hummock.text.word_lists import ENGLISH_STOP_WORDS
 
@@ -322,19 +322,16 @@ def _filter(query: RecallQuery, question: Question, wanted: Wanted, *, joins_pat
     origins = PRESETS[query.preset].origins
     if wanted & Wanted.FROM_ASSISTANT:
         origins |= {Origin.AI_OUTPUT}
-    elif joins_paths and not wanted and _is_small_talk(query, question):
+    elif joins_paths and not wanted and query.preset in _OF_TALK and is_small_talk(question):
         origins -= {Origin.AI_OUTPUT}
     return query.filter if origins == ALL_ORIGINS else replace(query.filter, origins=origins)
 
 
 def names_nothing(query: RecallQuery) -> bool:
     """Whether a text of a conversation greets, thanks, agrees or asks to go on, and no intent or origin says more."""
-    says_more = query.intent is not None or bool(query.filter.origins) or not joins_paths(query)
-    return not says_more and _is_small_talk(query, question_of(query.text))
-
-
-def _is_small_talk(query: RecallQuery, question: Question) -> bool:
-    return query.preset in _OF_TALK and is_small_talk(question)
+    if len(query.text) > MOST_SMALL_TALK_CHARACTERS or query.intent is not None or query.filter.origins:
+        return False
+    return query.preset in _OF_TALK and is_small_talk(question_of(query.text)) and joins_paths(query)
 
 
 def _time_share(question: Question, times: tuple[TimeInterval, ...]) -> float:

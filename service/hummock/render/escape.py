@@ -190,7 +190,7 @@ def said_by(memory: Memory, model: str = "") -> str:
 
     `model` stands for a model without a name where the form shows no origin.
     """
-    if name := speaker_of(memory):
+    if memory.speaker and (name := speaker_of(memory)):
         return f" {parenthesised(name)}"
     return f" ({model})" if model and memory.origin is Origin.AI_OUTPUT else ""
 

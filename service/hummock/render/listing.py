@@ -305,11 +305,10 @@ def with_ages(selected: Sequence[Selected], zone: tzinfo, *, of_pairs: bool = Fa
     """
     shown = {item.memory.id: item for item in selected if not item.drawback}
     pairs = {one: item.replaced_by for one, item in shown.items() if item.replaced_by in shown}
-    dates = {
-        one: f"{told_at(item.memory, zone):%Y-%m-%d}"
-        for one, item in shown.items()
-        if item.memory.kind is MemoryKind.NOTE
-    }
+    notes = [item.memory for item in shown.values() if item.memory.kind is MemoryKind.NOTE]
+    if len(notes) < _DAYS_TO_TELL_APART:
+        return tuple(selected)
+    dates = {note.id: f"{told_at(note, zone):%Y-%m-%d}" for note in notes}
     if len(set(dates.values())) < _DAYS_TO_TELL_APART or of_pairs:
         dates = {one: dates[one] for one in dates if one in pairs or one in pairs.values()}
     if not dates:
