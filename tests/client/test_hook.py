@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from bench import toy_models
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import memory_pb2, memory_service_pb2, session_service_pb2
 from hummock_tools.setup.agents import AGENTS
+from tests.client.agent import LIMIT_S, TIME, TRIES, Agent
 from tests.service.calls import hummock
 from tests.service.running import Process, Stubs, connected, free_port, in_process
 
@@ -26,87 +26,12 @@ pytestmark = pytest.mark.long
 
 _MODULE = Path(__file__).parents[2] / "clients/go"
 _BUILD_LIMIT_S = 600
-_LIMIT_S = 60
-_TRIES = 30
 _PROMPTS, _LIVES = 1000, 5
 _MODEL = "tiny"
-_TIME = "2026-03-01T09:30:00.000Z"
 _QUESTION, _ANSWER = (
     "还款日是哪天？ Which day is the repayment due?",
     "The repayment is due on the fifth, 每月五日还款。",
 )
-
-
-@dataclass(kw_only=True)
-class Agent:
-    """A session of an agent that keeps its transcript as Claude Code does, and starts the hook for each event."""
-
-    program: Path
-    place: Path
-    target: str
-    session: str
-    _lines: list[str] = field(default_factory=list)
-
-    @property
-    def _transcript(self) -> Path:
-        return self.place / f"{self.session}.jsonl"
-
-    @property
-    def log(self) -> str:
-        """What the hook has logged."""
-        return (self.place / "state/hummock/hook/hook.log").read_text(encoding="utf-8")
-
-    def fire(self, name: str, **fields: object) -> str:
-        """The context that the hook gives for an event; empty where it prints nothing."""
-        folder = self.place / "shop"
-        (folder / ".git").mkdir(parents=True, exist_ok=True)
-        self._transcript.write_text("".join(line + "\n" for line in self._lines), encoding="utf-8")
-        sent = {"hook_event_name": name, "session_id": self.session, "cwd": str(folder)}
-        event = json.dumps({**sent, "transcript_path": str(self._transcript), **fields}).encode()
-        for _ in range(_TRIES):
-            run = self.start(event)
-            # On busy cores an answer may be late. The hook gives nothing then, and the same event may be told again.
-            if not self.log.endswith("DEADLINE_EXCEEDED\n"):
-                break
-        if not run.stdout:
-            return ""
-        answer = json.loads(run.stdout)["hookSpecificOutput"]
-        assert answer["hookEventName"] == name
-        text: str = answer["additionalContext"]
-        assert text
-        return text
-
-    def start(self, sent: bytes) -> subprocess.CompletedProcess[bytes]:
-        """The hook's process, which always ends with status 0 and an empty stderr."""
-        own = {"HUMMOCK_TARGET": self.target, "XDG_STATE_HOME": str(self.place / "state")}
-        unwanted = ("HUMMOCK_PROJECT", "HUMMOCK_TOKEN", "CLAUDE_PROJECT_DIR")
-        env = {**{name: text for name, text in os.environ.items() if name not in unwanted}, **own}
-        run = subprocess.run([str(self.program)], input=sent, env=env, capture_output=True, timeout=_LIMIT_S)
-        assert run.returncode == 0
-        assert run.stderr == b""
-        return run
-
-    def ask(self, text: str) -> str:
-        """The user's prompt; returns what the model is given with it."""
-        self._lines.append(self._line("user", text))
-        return self.fire("UserPromptSubmit", prompt=text)
-
-    def answer(self, *texts: str) -> None:
-        """The model looks something up, and answers."""
-        tool = [{"type": "tool_use", "name": "Read", "input": {"file_path": "secret/tool-noise.py"}}]
-        result = [{"type": "tool_result", "content": "tool-noise " * 100}]
-        blocks = [[{"type": "text", "text": text}] for text in texts]
-        self._lines += [self._line("assistant", tool), self._line("user", result)]
-        self._lines += [self._line("assistant", block) for block in blocks]
-
-    def edit(self, **calls: object) -> None:
-        """The model calls tools, by their names."""
-        blocks = [{"type": "tool_use", "name": name, "input": given} for name, given in calls.items()]
-        self._lines.append(self._line("assistant", blocks))
-
-    def _line(self, role: str, content: object) -> str:
-        said = {"uuid": f"{self.session}-{len(self._lines)}", "timestamp": _TIME, "message": {"content": content}}
-        return json.dumps({"type": role, **said})
 
 
 @pytest.fixture(autouse=True)
@@ -176,7 +101,7 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         assert stored == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
         memories = _memories(stubs)
         listed = stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
-        assert {one.create_time.ToJsonString() for one in listed} == {_TIME.replace(".000", "")}
+        assert {one.create_time.ToJsonString() for one in listed} == {TIME.replace(".000", "")}
         first.fire("Stop", last_assistant_message=_ANSWER)
         first.fire("PreCompact", trigger="auto")
         assert _messages(stubs, "first") == stored
@@ -259,7 +184,7 @@ def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, ser
     with connected(service.target) as stubs:
         stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
         # On busy cores an answer may be late. It is given once.
-        given = b"".join(fire(source="new") for _ in range(_TRIES))
+        given = b"".join(fire(source="new") for _ in range(TRIES))
         assert "用制表符缩进" in json.loads(given)["additionalContext"]
         assert fire(prompt="How do we indent, with tabs?") == b""
         write("user", "How do we indent, with tabs?")
@@ -441,7 +366,7 @@ def test_a_new_process_that_asks_over_mcp_is_measured_beside(
     for _ in range(_MCP_CALLS):
         began_s = time.monotonic()
         words = [sys.executable, "-c", _MCP_CALL, _QUESTION, "--project", "shop", "--target", service.target]
-        run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=_LIMIT_S)
+        run = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=LIMIT_S)
         took_ms.append(1000 * (time.monotonic() - began_s))
         assert "每月五日还款" in run.stdout, run.stderr
     took_ms.sort()
