@@ -200,10 +200,10 @@ def add_translation_scores(
     candidates = replace(
         found, cosine=np.where(by_both, _cosine(found, said, features, space), found.cosine), found_by=found_by
     )
-    if space.across:
-        across = space.across.of_query(features.han_share)
-        if across.late_gain > 1:
-            of_gloss = np.minimum(of_gloss * np.float32(across.late_gain), np.float32(1))
+    across = space.across and space.across.of_query(features.han_share)
+    if across and across.late_gain > 1:
+        of_gloss = np.minimum(of_gloss * np.float32(across.late_gain), np.float32(1))
+    if across and across.words:
         similarity = space.calibration.similarity(candidates.cosine, han=features.is_han)
         # Code holds English names, whatever language the question has.
         is_prose = found.rows["kind"] != MemoryKind.CODE_FRAGMENT
@@ -221,7 +221,7 @@ def _credit(
     """
     similar = similarity.clip(min=0)
     best = np.fmax.reduce(similar, initial=np.float32(0))
-    if not share or not best:
+    if not best:
         return None
     credit: NDArray[np.float32] = np.float32(share) * found.keyword.max(initial=0.0) * similar / best
     return np.where(foreign, credit, np.float32(0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from msgspec.structs import replace
@@ -34,6 +35,9 @@ _MOST_WORDS: Final = 3.0
 """Content words above which a sentence is complete by itself, even if it refers to earlier ones."""
 
 _LOOKED_AT: Final = 8
+_TEXTS_KEPT: Final = 256
+"""Texts of which it is kept whether they lean back: a query is looked at before its recall begins, and in it."""
+
 _CJK_CHARACTER: Final = re.compile(f"[{CJK}]")
 
 _ENGLISH: Final = (
@@ -49,6 +53,7 @@ _REFERS: Final = re.compile(f"{_ENGLISH}|{_CHINESE}", re.IGNORECASE)
 _OF_ONESELF: Final = re.compile(r"我|\b(?:i|me|my|mine|we|us|our|ours)\b", re.IGNORECASE)
 
 
+@lru_cache(_TEXTS_KEPT)
 def leans_back(text: str) -> bool:
     """Whether a question depends on those before it.
 
@@ -94,20 +99,25 @@ def in_session(query: RecallQuery, project: Snapshot) -> RecallQuery:
     """
     if query.before or not leans(query):
         return query
-    turns = [turn for turn in project.last_said(query.session_id, MOST_BEFORE) if turn.payload is not None]
-    query = after(query, [turn.payload.content for turn in turns if turn.payload is not None])
+    turns = project.last_said(query.session_id, MOST_BEFORE)
+    before = _depended_on(query, [turn.payload.content for turn in turns if turn.payload is not None])
     excluded = (*query.filter.excluded_ids, *[turn.id for turn in turns])
-    return replace(query, filter=replace(query.filter, excluded_ids=excluded)) if query.before else query
+    return replace(query, before=before, filter=replace(query.filter, excluded_ids=excluded)) if before else query
 
 
 def after(query: RecallQuery, said: Sequence[str]) -> RecallQuery:
     """The query with what it depends on of what its user said, newest first; unchanged if it depends on nothing."""
     if query.before or not said or not leans(query):
         return query
+    return replace(query, before=_depended_on(query, said))
+
+
+def _depended_on(query: RecallQuery, said: Sequence[str]) -> tuple[str, ...]:
+    """What a query that depends on something depends on, of what its user said, newest first."""
     # A turn may be learnt before it is asked for, and thanks come between.
     own = cut(query.text)
     texts = [text for text in map(cut, said[:MOST_BEFORE]) if text != own and not is_small_talk(question_of(text))]
-    return replace(query, before=leant_on(texts))
+    return leant_on(texts)
 
 
 def together(query: RecallQuery) -> RecallQuery:

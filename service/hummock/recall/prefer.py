@@ -24,7 +24,7 @@ from hummock.recall.query_features import QueryFeatures
 from hummock.text.normalise import CJK, prose
 from hummock.text.question import question_of
 from hummock.text.questions import Tense, Trait, tense_of
-from hummock.text.replaces import changes_another_thing, changes_something_else
+from hummock.text.replaces import Bearing, bearing_of
 from hummock_kernels.files import FileShares, order_by_files
 from hummock_kernels.replaced import Replacing, replaced
 
@@ -319,9 +319,9 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float, project:
     if not len(newer):
         return fused
     texts = _texts(fused, np.concatenate([newer, older]), project)
-    pairs = list(zip(texts[: len(newer)], texts[len(newer) :], strict=True))
-    is_near = np.array([not changes_another_thing(*pair) for pair in pairs], np.bool_)
-    is_told = np.array([not changes_something_else(*pair) for pair in pairs], np.bool_)[is_near]
+    bearings = list(map(bearing_of, texts[: len(newer)], texts[len(newer) :]))
+    is_near = np.array([bearing is not Bearing.ANOTHER_THING for bearing in bearings], np.bool_)
+    is_told = np.array([bearing is Bearing.MAY_REPLACE for bearing in bearings], np.bool_)[is_near]
     newer, older = newer[is_near], older[is_near]
     first, second = (newer, older) if tense is Tense.NOW else (older, newer)
     places = np.arange(len(fused), dtype=np.float64)

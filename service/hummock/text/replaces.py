@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import Enum, auto
 from functools import lru_cache
 from typing import Final
 
@@ -219,27 +220,26 @@ def replaced_by_words(newer: str, older: str) -> str:
     return ""
 
 
-def changes_something_else(newer: str, older: str) -> bool:
-    """Whether `newer` names what changes, and that is not what `older` says: the swimming class moved, not piano.
+class Bearing(Enum):
+    """How the change that a newer sentence tells bears on an older one."""
 
-    So it is where `newer` adds to the rest ("plays the drums as well"). False where it does neither ("we moved to
-    Bristol").
-    """
+    MAY_REPLACE = auto()
+    """Its words end what the older one says or give it another value, or say not what changes: "we moved"."""
+    SAME_THING = auto()
+    """It names a thing that the older one names as well, and says what cannot replace that."""
+    ANOTHER_THING = auto()
+    """It names another thing, or adds to the rest: "plays the drums as well"."""
+
+
+def bearing_of(newer: str, older: str) -> Bearing:
+    """How the change that `newer` tells bears on `older`: that the swimming class moved says nothing of piano."""
     folded = _folded(newer)
-    names_it = bool(_told(folded)) or _ADDS.search(folded) is not None
-    return names_it and not replaced_by_words(newer, older)
-
-
-def changes_another_thing(newer: str, older: str) -> bool:
-    """Whether `newer` adds to the rest, or names what changes and `older` does not name that.
-
-    Fewer do so than `changes_something_else` says: both may name one thing and say what cannot replace each other.
-    """
-    folded = _folded(newer)
-    if _ADDS.search(folded) is not None:
-        return not replaced_by_words(newer, older)
-    told, said = _told(folded), frozenset(_units(_folded(older[:MAX_OLDER_CHARACTERS])))
-    return bool(told) and not any(said.issuperset(one.subject) for one in told)
+    told, adds = _told(folded), _ADDS.search(folded) is not None
+    if not (told or adds) or replaced_by_words(newer, older):
+        return Bearing.MAY_REPLACE
+    said = frozenset(_units(_folded(older[:MAX_OLDER_CHARACTERS])))
+    names_it = not adds and any(said.issuperset(one.subject) for one in told)
+    return Bearing.SAME_THING if names_it else Bearing.ANOTHER_THING
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,8 @@ def last_said(view: ProjectView, stored: StoredProject, window: SessionWindow) -
     turns = last_turns(view, window, stored)
     is_users = view.columns.origin[turns.ordinals] == Origin.USER_INPUT
     newest_first = np.argsort(turns.turns_ago[is_users], kind="stable")
-    return [int(doc) for doc in view.columns.doc[turns.ordinals[is_users][newest_first]].tolist()]
+    docs: list[int] = view.columns.doc[turns.ordinals[is_users][newest_first]].tolist()
+    return docs
 
 
 def _shown(view: ProjectView, stored: StoredProject, where: Filter, window: SessionWindow | None) -> Flags:
