@@ -21,7 +21,7 @@ from tests.cli.test_release import build, clone
 from tests.service.running import free_port
 from tests.shared import MINILM, install_minilm
 
-pytestmark = [pytest.mark.long, pytest.mark.timed]
+pytestmark = pytest.mark.long
 
 __all__ = ["clone"]
 
