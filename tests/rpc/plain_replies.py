@@ -9,7 +9,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from hummock.core.candidates import FoundBy
 from hummock.core.memory import CodeFragment, DomainKnowledge, LearningRecord, Memory, Payload
-from hummock.core.recall import Hit, Intent, Recalled, Receipt, TimeInterval
+from hummock.core.recall import Hit, Intent, NothingKnown, Recalled, Receipt, TimeInterval
 from hummock.rpc import recall_messages, values
 from hummock.rpc.recall_reply import recall_reply
 from hummock.rpc.status import to_bytes
@@ -37,7 +37,7 @@ def recall_response(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2
         degraded=recall_messages.degradations(recalled.degraded),
         seq=recalled.seq,
         content_seq=recalled.content_seq,
-        nothing_known=recall_messages.nothing_known(recalled.nothing_known),
+        nothing_known=_nothing_known(recalled.nothing_known),
     )
 
 
@@ -45,6 +45,14 @@ def sent(recalled: Recalled, *, with_raw: bool = False) -> recall_pb2.RecallResp
     """What a client gets of a fresh answer."""
     reply = to_bytes(recall_reply(samples.fresh(recalled), with_raw=with_raw))
     return recall_pb2.RecallResponse.FromString(reply)
+
+
+def _nothing_known(known: NothingKnown | None) -> recall_pb2.NothingKnown | None:
+    if known is None:
+        return None
+    return recall_pb2.NothingKnown(
+        confidence=known.confidence, nearest_id=known.nearest_id, nearest_title=known.nearest_title, reason=known.reason
+    )
 
 
 def _hits(hits: Sequence[Hit], *, with_raw: bool) -> list[recall_pb2.Hit]:

@@ -10,8 +10,8 @@ from hummock.core.project import ServiceStatus
 from hummock.rpc import values
 from hummock.rpc.admission import Load
 from hummock.rpc.call import CallContext
+from hummock.rpc.conversion import message_of
 from hummock_client.v1 import admin_service_pb2 as pb
-from hummock_client.v1 import recall_pb2
 
 _SCRIPTS: Final = {"han": pb.SCRIPT_HAN, "latin": pb.SCRIPT_LATIN}
 
@@ -45,28 +45,15 @@ class AdminServicer:
 def activity_message(activity: Activity) -> pb.Activity:
     """The counters of a service and its load, as a message."""
     load = activity.load
-    return pb.Activity(
-        process_count=activity.process_count,
-        window=values.duration(activity.window_s),
+    return message_of(
+        pb.Activity,
+        activity,
         methods=[
-            pb.MethodActivity(
-                method=each.method.removeprefix("/"),
-                ok_count=each.ok_count,
-                failed_count=each.failed_count,
-                rate=each.rate,
-                latency=_latency(each.latency),
-            )
+            message_of(pb.MethodActivity, each, method=each.method.removeprefix("/"), latency=_latency(each.latency))
             for each in activity.methods
         ],
-        stages=[
-            pb.StageActivity(stage=recall_pb2.RecallStage.ValueType(stage), latency=_latency(latency))
-            for stage, latency in activity.stages
-        ],
+        stages=[message_of(pb.StageActivity, stage=stage, latency=_latency(each)) for stage, each in activity.stages],
         failures=[pb.FailureCount(reason=reason, count=count) for reason, count in activity.failures],
-        recall_count=activity.recall_count,
-        cache_hit_count=activity.cache_hit_count,
-        recall_rates=activity.recall_rates,
-        step=values.duration(activity.step_s),
         cached_answer_count=load.cached_answers,
         cached_bytes=load.cached_bytes,
         loaded_index_count=load.loaded_projects,
@@ -80,58 +67,38 @@ def activity_message(activity: Activity) -> pb.Activity:
 
 
 def _latency(latency: Latency) -> pb.Latency:
-    if not latency.count:
-        return pb.Latency()
-    return pb.Latency(
-        count=latency.count,
-        p50=values.duration(latency.p50_s),
-        p95=values.duration(latency.p95_s),
-        p99=values.duration(latency.p99_s),
-    )
+    return message_of(pb.Latency, latency) if latency.count else pb.Latency()
 
 
 def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
     """The state of the service as a message, without its activity."""
-    return pb.GetStatusResponse(
-        version=status.version,
-        uptime=values.duration(status.uptime_s),
-        model=pb.ModelStatus(
-            name=status.space.model,
-            emb_space=status.space.id,
-            dim=status.space.dim,
-            max_tokens=status.space.max_tokens,
-            scripts=sorted(map(_SCRIPTS.__getitem__, status.space.scripts)),
+    space, store, embedding = status.space, status.store, status.embedding
+    return message_of(
+        pb.GetStatusResponse,
+        status,
+        model=message_of(
+            pb.ModelStatus,
+            space,
+            name=space.model,
+            emb_space=space.id,
+            scripts=sorted(map(_SCRIPTS.__getitem__, space.scripts)),
             advice=status.advice,
         ),
-        storage=pb.StorageStatus(
-            directory=status.store.directory,
-            used_bytes=status.store.used_bytes,
-            quota_bytes=status.store.quota_bytes,
-            project_count=status.store.project_count,
-            loaded_project_count=status.store.loaded_project_count,
-            loaded_bytes=status.store.loaded_bytes,
-            write_state=pb.WRITE_STATE_REFUSED if status.store.write_fault else pb.WRITE_STATE_WRITABLE,
-            write_fault=status.store.write_fault,
-            damaged_count=status.store.damaged_count,
-            clock_ahead=values.optional_duration(status.store.clock_ahead_s or None),
+        storage=message_of(
+            pb.StorageStatus,
+            store,
+            write_state=pb.WRITE_STATE_REFUSED if store.write_fault else pb.WRITE_STATE_WRITABLE,
+            clock_ahead=store.clock_ahead_s or None,
         ),
         running_calls=load.running,
         waiting_calls=load.waiting,
-        learner=pb.LearnerStatus(
-            model=status.learner.model,
-            requests=status.learner.requests,
-            replies=status.learner.replies,
-            prompt_tokens=status.learner.prompt_tokens,
-            completion_tokens=status.learner.completion_tokens,
-            waiting_turns=status.learner.waiting_turns,
-            dropped_turns=status.learner.dropped_turns,
-        ),
         embedding=pb.EmbeddingStatus(
-            pending_count=status.embedding.pending,
-            rate=status.embedding.rate,
-            time_left=values.optional_duration(status.embedding.time_left_s(status.embedding.pending)),
-            failed_count=status.embedding.failed,
-            embedded_count=status.embedding.embedded,
-            reused_count=status.embedding.reused,
+            pending_count=embedding.pending,
+            rate=embedding.rate,
+            time_left=values.optional_duration(embedding.time_left_s(embedding.pending)),
+            failed_count=embedding.failed,
+            embedded_count=embedding.embedded,
+            reused_count=embedding.reused,
         ),
+        activity=None,
     )

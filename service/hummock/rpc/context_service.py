@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hummock.core.deadline import then
 from hummock.core.errors import InvalidRequest, ProjectNotFound
-from hummock.core.explain import Explained, ExplainQuery, Numbers, Remedy
+from hummock.core.explain import Explained, ExplainQuery, Remedy
 from hummock.core.learning import Judgement, Verdict
 from hummock.core.learning_requests import FeedbackCommand
 from hummock.core.memory import LearnCommand
 from hummock.core.recall import RecallQuery
 from hummock.rpc import memory_messages, session_service, values
 from hummock.rpc.call import CallContext, SecondHalf, inside, project_read
+from hummock.rpc.conversion import message_of
 from hummock.rpc.recall_messages import GROUPS, degradations, recall_query, search_query, search_response
 from hummock.rpc.recall_reply import recall_reply
 from hummock.rpc.render_messages import render_query, render_response, turn_query, turn_response
@@ -137,15 +138,13 @@ def feedback_command(request: pb.FeedbackRequest) -> FeedbackCommand:
             raise InvalidRequest(f"verdicts[{place}].memory_id", "has a verdict already")
         judged.add(values.identifier(f"verdicts[{place}].memory_id", verdict.memory_id))
     return FeedbackCommand(
-        project=values.project_name("project", request.project),
-        request_id=values.request_id(request.request_id),
+        **values.write(request),
         query_text=request.query_text,
         verdicts=tuple(
             Verdict(memory_id=one.memory_id, judgement=Judgement(one.judgement)) for one in request.verdicts
         ),
         note=request.note,
         session_id=values.identifier("session_id", request.session_id),
-        fingerprint=values.fingerprint(request),
     )
 
 
@@ -167,25 +166,17 @@ def explain_response(request: recall_pb2.RecallRequest, explained: Explained) ->
         other_id=verdict.others[0] if verdict.others else "",
         value=verdict.value,
         threshold=verdict.threshold,
-        numbers=_numbers(verdict.numbers) if verdict.numbers else None,
+        numbers=message_of(explain_pb2.ExplainNumbers, verdict.numbers) if verdict.numbers else None,
         sentence=explained.sentence,
         degraded=degradations(verdict.degraded),
         project_settings=explained.project_settings,
         graph_recall=verdict.graph_recall,
     )
     if remedy is not None:
-        reply.changes.extend(
-            explain_pb2.RecallChange(field=change.field, value=change.value) for change in remedy.changes
-        )
+        reply.changes.extend(message_of(explain_pb2.RecallChange, change) for change in remedy.changes)
         reply.changed_recall.CopyFrom(_changed(request, remedy))
         reply.changed_rank = remedy.rank
     return reply
-
-
-def _numbers(numbers: Numbers) -> explain_pb2.ExplainNumbers:
-    named: dict[str, Any] = {name: getattr(numbers, name) for name in Numbers.__struct_fields__}
-    named["corrections"] = [recall_pb2.Correction(asked=one.asked, meant=one.meant) for one in numbers.corrections]
-    return explain_pb2.ExplainNumbers(**named)
 
 
 def _changed(request: recall_pb2.RecallRequest, remedy: Remedy) -> recall_pb2.RecallRequest:

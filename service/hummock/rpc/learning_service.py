@@ -12,6 +12,7 @@ from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
 from hummock.rpc.call import CallContext, Require, project_read, that_fits
+from hummock.rpc.conversion import message_of
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock_client.v1 import learning_service_pb2 as pb
@@ -49,10 +50,10 @@ class LearningServicer:
         def page_of(size: int) -> pb.GetLearningStateResponse:
             page = self._learning.page(project, scope, request.turn if request.HasField("turn") else None, after, size)
             return pb.GetLearningStateResponse(
-                state=learning_messages.state(page.state),
+                state=message_of(pb.LearningState, page.state),
                 turn=page.turn,
                 entries=map(learning_messages.entry_state, page.entries),
-                next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
+                next_page_token=page_token(request, page.next_after),
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -85,7 +86,8 @@ class LearningServicer:
         self, request: pb.UpdateLearningSettingsRequest, call: CallContext
     ) -> pb.UpdateLearningSettingsResponse:
         """Switches learning, changes its numbers, sets keywords."""
-        return learning_messages.update_response(self._learning.update(learning_messages.learning_command(request)))
+        updated = self._learning.update(learning_messages.learning_command(request))
+        return message_of(pb.UpdateLearningSettingsResponse, updated)
 
     def ObserveTurn(self, request: pb.ObserveTurnRequest, call: CallContext) -> pb.ObserveTurnResponse:
         """Writes down that a turn is over."""
@@ -101,7 +103,7 @@ class LearningServicer:
         """Rebuilds the state from the log."""
         project = project_read(request, self._require)
         replayed = self._learning.replay(project, learning_messages.fork_of(request), call.deadline)
-        return learning_messages.replay_response(replayed)
+        return message_of(pb.ReplayLearningResponse, replayed)
 
     def ListLearningEvents(
         self, request: pb.ListLearningEventsRequest, call: CallContext
@@ -113,8 +115,7 @@ class LearningServicer:
         def page_of(size: int) -> pb.ListLearningEventsResponse:
             found, next_position = self._events(project, position, size, newest_first=request.newest_first)
             return pb.ListLearningEventsResponse(
-                events=map(learning_messages.logged_event, found),
-                next_page_token="" if next_position is None else page_token(request, str(next_position)),
+                events=map(learning_messages.logged_event, found), next_page_token=page_token(request, next_position)
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -136,7 +137,7 @@ class LearningServicer:
 def asked_scan(request: pb.LearnKeywordsRequest) -> tuple[str, ScanScope, tuple[str, ...]]:
     """The project, which entries, and their ids where they are named."""
     project = values.project_name("project", request.project)
-    chosen = tuple(values.identifier(f"memory_ids[{place}]", one) for place, one in enumerate(request.memory_ids))
+    chosen = values.identifiers("memory_ids", request.memory_ids)
     if chosen and request.scope != pb.SCAN_SCOPE_UNSPECIFIED:
         raise InvalidRequest("scope", "must be unset where entries are named by memory_ids")
     return project, ScanScope.CHOSEN if chosen else _SCOPES[request.scope], chosen
@@ -163,14 +164,7 @@ def told(scan: Scan) -> Steps:
 
 def _entries(learnt: tuple[EntryLearnt, ...], total: int, done: int) -> Iterator[pb.LearnKeywordsResponse]:
     for number, one in enumerate(learnt, start=done + 1):
-        entry = pb.EntryLearnt(
-            memory_id=one.memory_id,
-            outcome=pb.EntryOutcome.ValueType(one.outcome),
-            keywords=one.keywords,
-            hints=one.hints,
-            reason=one.reason,
-        )
-        yield pb.LearnKeywordsResponse(total=total, done=number, entry=entry)
+        yield pb.LearnKeywordsResponse(total=total, done=number, entry=message_of(pb.EntryLearnt, one))
 
 
 def _state_token(project: str, scope: str, version: tuple[int, int]) -> str:
@@ -188,7 +182,7 @@ def _differences(shown: LearningPage | None, page: LearningPage, token: str) -> 
     for start in range(0, max(len(changed), 1), _WATCHED_AT_ONCE):
         is_last = start + _WATCHED_AT_ONCE >= len(changed)
         yield pb.WatchLearningStateResponse(
-            state=learning_messages.state(page.state),
+            state=message_of(pb.LearningState, page.state),
             turn=page.turn,
             entries=map(learning_messages.entry_state, changed[start : start + _WATCHED_AT_ONCE]),
             removed_ids=() if start else sorted(gone),

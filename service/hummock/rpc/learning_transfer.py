@@ -14,7 +14,6 @@ from hummock.core.learning import (
     FeedbackGiven,
     Forgotten,
     Injected,
-    Judgement,
     KeywordsLearned,
     KeywordsSet,
     KeywordUpdate,
@@ -30,33 +29,16 @@ from hummock.core.learning import (
 from hummock.core.memory import MAX_ID_BYTES
 from hummock.core.transfer import GivenEvent
 from hummock.rpc import values
-from hummock.rpc.learning_messages import logged_event, settings_changes
+from hummock.rpc.conversion import message_of, value_of
+from hummock.rpc.learning_messages import JUDGED, logged_event, settings_changes
 from hummock_client.v1 import learning_service_pb2 as pb
 from hummock_client.v1 import transfer_pb2
-
-_JUDGEMENTS = (Judgement.HELPFUL, Judgement.NOT_HELPFUL, Judgement.WRONG)
 
 
 def event_record(given: GivenEvent) -> transfer_pb2.TransferRecord:
     """Convert an event, with the fields that replies omit."""
-    record = transfer_pb2.TransferRecord()
-    sent = record.event
-    sent.event.CopyFrom(logged_event(given.logged))
-    if given.previous_time is not None:
-        values.set_timestamp(sent.previous_time, given.previous_time)
-    match given.logged.event:
-        case TurnObserved(assistant_hash=assistant_hash):
-            sent.event.turn_observed.assistant_hash = assistant_hash
-        case Injected(counted_ids=counted_ids):
-            sent.event.injected.counted_ids.extend(counted_ids)
-        case Forgotten(scopes=scopes):
-            sent.event.forgotten.scopes.extend(scopes)
-        case FeedbackGiven(voice=voice, verdicts=verdicts):
-            sent.event.feedback_given.voice = voice
-            sent.event.feedback_given.judged_texts.extend(
-                verdict.text for judgement in _JUDGEMENTS for verdict in verdicts if verdict.judgement is judgement
-            )
-    return record
+    event = logged_event(given.logged, is_whole=True)
+    return transfer_pb2.TransferRecord(event=message_of(transfer_pb2.TransferEvent, given, event=event))
 
 
 def given_event(sent: transfer_pb2.TransferEvent) -> GivenEvent:
@@ -74,26 +56,16 @@ def _event(sent: pb.LearningEvent) -> LearningEvent:
     match sent.WhichOneof("event"):
         case "turn_observed":
             turn = sent.turn_observed
-            return TurnObserved(
-                scope=_name(turn.scope),
-                turn=turn.turn,
-                user_text=turn.user_text,
-                assistant_hash=turn.assistant_hash,
-                used_ids=_names(turn.used_ids),
-            )
+            return value_of(TurnObserved, turn, scope=_name(turn.scope), used_ids=_names(turn.used_ids))
         case "keywords_learned":
             return _keywords_learned(sent.keywords_learned)
         case "injected":
             injected = sent.injected
-            return Injected(
-                scope=_name(injected.scope),
-                turn=injected.turn,
-                request_id=injected.request_id,
-                referenced_ids=_names(injected.referenced_ids),
-                injected_ids=_names(injected.injected_ids),
-                dropped_ids=_names(injected.dropped_ids),
-                counted_ids=_names(injected.counted_ids),
-            )
+            names = {
+                name: _names(getattr(injected, name))
+                for name in ("referenced_ids", "injected_ids", "dropped_ids", "counted_ids")
+            }
+            return value_of(Injected, injected, scope=_name(injected.scope), **names)
         case "keywords_set":
             return KeywordsSet(memory_id=_name(sent.keywords_set.memory_id), keywords=_words(sent.keywords_set))
         case "switched":
@@ -116,30 +88,24 @@ def _keywords_learned(sent: pb.KeywordsLearned) -> KeywordsLearned:
     for one in sent.hints:
         known = found.get(one.memory_id) or KeywordUpdate(memory_id=_name(one.memory_id), keywords=())
         found[one.memory_id] = replace(known, hints=_words(one))
-    return KeywordsLearned(
+    return value_of(
+        KeywordsLearned,
+        sent,
         learner=Learner(sent.learner),
-        turn=sent.turn,
         updates=tuple(found.values()),
         analyzed_ids=_names(sent.analyzed_ids),
-        rule=sent.rule,
     )
 
 
 def _feedback(sent: pb.FeedbackGiven) -> FeedbackGiven:
-    said = zip(_JUDGEMENTS, (sent.useful_ids, sent.useless_ids, sent.wrong_ids), strict=True)
-    judged = [(judgement, _name(memory_id)) for judgement, ids in said for memory_id in ids]
+    judged = [(_name(memory_id), judgement) for name, judgement in JUDGED.items() for memory_id in getattr(sent, name)]
     if len(judged) != len(sent.judged_texts):
         raise InvalidRequest("event.event.feedback_given.judged_texts", "are not as many as the memories")
-    return FeedbackGiven(
-        query_text=sent.query_text,
-        verdicts=tuple(
-            Verdict(memory_id=memory_id, judgement=judgement, text=text)
-            for (judgement, memory_id), text in zip(judged, sent.judged_texts, strict=True)
-        ),
-        note=sent.note,
-        session_id=_name(sent.session_id),
-        voice=sent.voice,
+    verdicts = tuple(
+        Verdict(memory_id=memory_id, judgement=judgement, text=text)
+        for (memory_id, judgement), text in zip(judged, sent.judged_texts, strict=True)
     )
+    return value_of(FeedbackGiven, sent, verdicts=verdicts, session_id=_name(sent.session_id))
 
 
 def _names(sent: Iterable[str]) -> tuple[str, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -15,7 +14,6 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import (
     Changes,
     CodeFragment,
-    Deleted,
     Detail,
     DomainKnowledge,
     Draft,
@@ -28,18 +26,16 @@ from hummock.core.memory import (
     MemoryEvent,
     MemoryIndex,
     MemoryKind,
-    Metadata,
     Origin,
     Payload,
     QueryVector,
     SecretsFound,
-    Updated,
 )
 from hummock.core.review import Quarantined
-from hummock.memories.forget import ForgetCommand, Receipt
+from hummock.memories.forget import ForgetCommand
 from hummock.memories.garden import ReviewCommand
-from hummock.memories.replacements import Replacement
 from hummock.rpc import values
+from hummock.rpc.conversion import value_of
 from hummock.rpc.message_tables import Layout, encode, table_of
 from hummock.rpc.validation import check
 from hummock.text.template import told
@@ -54,6 +50,12 @@ _KIND_OF_DETAIL = {
     "domain_knowledge": MemoryKind.DOMAIN_KNOWLEDGE,
     "code_fragment": MemoryKind.CODE_FRAGMENT,
 }
+_CHANGEABLE = (
+    *("title", "summary", "tags", "content", "raw", "detail", "origin", "session_id", "speaker", "event_time"),
+    *("emotion_label", "trust", "supersedes", "source_hash", "metadata", "expire_time", "pinned", "files"),
+)
+_CLEARABLE = ("detail", "event_time", "expire_time")
+"""Fields that an update may name and leave unset, which clears them."""
 
 
 def learn_command(
@@ -66,11 +68,8 @@ def learn_command(
     """Parse a LearnRequest or a batch of a LearnStream; `writer` is the name of the caller's token."""
     default = context_service_pb2.EMBEDDING_MODE_DEFERRED if is_batch else context_service_pb2.EMBEDDING_MODE_INLINE
     return LearnCommand(
-        project=values.project_name("project", request.project),
-        request_id=values.request_id(request.request_id),
+        **values.write(request),
         lessons=_lessons(request.memories, writer),
-        # Only requests with a request_id need it, and it costs as much as parsing.
-        fingerprint=values.fingerprint(request) if request.request_id else b"",
         is_deferred=(request.embedding or default) == context_service_pb2.EMBEDDING_MODE_DEFERRED,
         is_bulk=is_batch,
         deadline=deadline,
@@ -83,8 +82,8 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         id=values.identifier("id", sent.id),
         kind=_kind(sent),
         origin=_origin(sent),
-        index=MemoryIndex(title=sent.title, summary=sent.summary, tags=_tags(sent)),
-        payload=_payload(sent),
+        index=MemoryIndex(title=sent.title, summary=sent.summary, tags=values.tags("tags", sent.tags)),
+        payload=Payload(content=sent.content, raw=sent.raw, detail=_detail(sent)),
         session_id=values.identifier("session_id", sent.session_id),
         speaker=values.identifier("speaker", sent.speaker),
         event_time=values.time("event_time", sent, "event_time"),
@@ -93,7 +92,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         supersedes=values.identifiers("supersedes", sent.supersedes),
         create_time=values.time("create_time", sent, "create_time"),
         source_hash=sent.source_hash,
-        metadata=_metadata(sent),
+        metadata=values.metadata("metadata", sent.metadata),
         expire_time=values.time("expire_time", sent, "expire_time"),
         writer=writer,
         pinned=sent.pinned,
@@ -112,14 +111,14 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
     with _inside("memory."):
-        changes = Changes(
+        changes: dict[str, Any] = {path: _new_value(path, sent) for path in paths}
+        changes |= {f"{path}_set": True for path in paths if path in _CLEARABLE}
+        return values.identifier("id", sent.id), Changes(
+            **changes,
             writer=caller.writer,
             is_unproven=not caller.may(Verb.INDEX, request.project),
             lacks_admin=not caller.may(Verb.ADMIN, request.project),
         )
-        for path in paths:
-            changes = _CHANGES[path](changes, sent)
-        return values.identifier("id", sent.id), changes
 
 
 def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tuple[tuple[str, ...], Filter | None]:
@@ -146,27 +145,11 @@ def to_forget(request: memory_service_pb2.ForgetRequest) -> ForgetCommand:
     if request.with_sessions and not where.session_ids:
         raise InvalidRequest("with_sessions", "goes with filter.session_ids")
     return ForgetCommand(
-        project=values.project_name("project", request.project),
-        request_id=values.request_id(request.request_id),
-        fingerprint=values.fingerprint(request),
+        **values.write(request),
         ids=values.identifiers("ids", request.ids),
         where=where,
         contains=request.contains,
         with_sessions=request.with_sessions,
-    )
-
-
-def forget_response(receipt: Receipt, seq: int) -> memory_service_pb2.ForgetResponse:
-    """The receipt."""
-    return memory_service_pb2.ForgetResponse(
-        seq=seq,
-        memory_count=receipt.memory_count,
-        remaining_count=receipt.remaining_count,
-        session_count=receipt.session_count,
-        message_count=receipt.message_count,
-        event_count=receipt.event_count,
-        ids_digest=receipt.ids_digest,
-        held_count=receipt.held_count,
     )
 
 
@@ -177,9 +160,7 @@ def review_command(
     if not (request.ids or request.replacements):
         raise InvalidRequest("ids", "is empty, and so is replacements; say what is decided")
     return ReviewCommand(
-        project=values.project_name("project", request.project),
-        request_id=values.request_id(request.request_id),
-        fingerprint=values.fingerprint(request),
+        **values.write(request),
         ids=values.identifiers("ids", request.ids),
         pairs=tuple(
             (
@@ -188,13 +169,6 @@ def review_command(
             )
             for place, pair in enumerate(request.replacements)
         ),
-    )
-
-
-def replacement(found: Replacement) -> memory_service_pb2.Replacement:
-    """A note that probably replaces an older one."""
-    return memory_service_pb2.Replacement(
-        newer=memory(found.newer), older=memory(found.older), evidence=found.evidence, similarity=found.similarity
     )
 
 
@@ -276,21 +250,6 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
     )
 
 
-def update_response(updated: Updated) -> memory_service_pb2.UpdateMemoryResponse:
-    """The changed memory."""
-    return memory_service_pb2.UpdateMemoryResponse(memory=memory(updated.memory), seq=updated.seq)
-
-
-def delete_response(deleted: Deleted) -> memory_service_pb2.DeleteMemoriesResponse:
-    """The removed memories, as a reply."""
-    return memory_service_pb2.DeleteMemoriesResponse(
-        seq=deleted.seq,
-        deleted_count=deleted.deleted_count,
-        missing_ids=deleted.missing_ids,
-        remaining_count=deleted.remaining_count,
-    )
-
-
 def _lessons(sent: Sequence[memory_pb2.Memory], writer: str) -> tuple[Lesson, ...]:
     with_vector = [one for one in sent if one.HasField("vector")]
     # None where one of them is wrong: it is found again at its place, so that the first mistake is the one named. A
@@ -322,44 +281,9 @@ def _trust(sent: memory_pb2.Memory) -> float:
     return sent.trust if sent.HasField("trust") else 1.0
 
 
-def _tags(sent: memory_pb2.Memory) -> tuple[str, ...]:
-    return values.tags("tags", sent.tags)
-
-
-def _metadata(sent: memory_pb2.Memory) -> Metadata:
-    return values.metadata("metadata", sent.metadata)
-
-
-def _payload(sent: memory_pb2.Memory) -> Payload:
-    return Payload(content=sent.content, raw=sent.raw, detail=_detail(sent))
-
-
 def _detail(sent: memory_pb2.Memory) -> Detail:
-    match sent.WhichOneof("detail"):
-        case "learning_record":
-            record = sent.learning_record
-            return LearningRecord(
-                question=record.question, answer=record.answer, source_files=tuple(record.source_files)
-            )
-        case "domain_knowledge":
-            known = sent.domain_knowledge
-            return DomainKnowledge(
-                domain=known.domain,
-                aliases=tuple(known.aliases),
-                summary=known.summary,
-                key_files=tuple(known.key_files),
-            )
-        case "code_fragment":
-            code = sent.code_fragment
-            return CodeFragment(
-                path=code.path,
-                start_line=code.start_line,
-                end_line=code.end_line,
-                language=code.language,
-                symbol=code.symbol,
-            )
-        case _:
-            return None
+    name = sent.WhichOneof("detail")
+    return value_of(_DETAILS[name], getattr(sent, name)) if name else None
 
 
 @contextmanager
@@ -372,11 +296,11 @@ def _inside(prefix: str) -> Iterator[None]:
 
 
 def _mask(paths: Sequence[str]) -> tuple[str, ...]:
-    allowed = ", ".join(_CHANGES)
+    allowed = ", ".join(_CHANGEABLE)
     if not paths:
         raise InvalidRequest("update_mask", f"names no field; it may name {allowed}")
     for path in paths:
-        if path not in _CHANGES:
+        if path not in _CHANGEABLE:
             raise InvalidRequest("update_mask", f"names {path[:64]!r}, which cannot be changed; it may name {allowed}")
     return tuple(paths)
 
@@ -386,31 +310,24 @@ def _fields_of(paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(field for path in paths for field in (_KIND_OF_DETAIL if path == "detail" else (path,)))
 
 
-def _event_time(changes: Changes, sent: memory_pb2.Memory) -> Changes:
-    return replace(changes, event_time=values.time("event_time", sent, "event_time"), event_time_set=True)
-
-
-def _expire_time(changes: Changes, sent: memory_pb2.Memory) -> Changes:
-    return replace(changes, expire_time=values.time("expire_time", sent, "expire_time"), expire_time_set=True)
-
-
-_CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
-    "title": lambda changes, sent: replace(changes, title=sent.title),
-    "summary": lambda changes, sent: replace(changes, summary=sent.summary),
-    "tags": lambda changes, sent: replace(changes, tags=_tags(sent)),
-    "content": lambda changes, sent: replace(changes, content=sent.content),
-    "raw": lambda changes, sent: replace(changes, raw=sent.raw),
-    "detail": lambda changes, sent: replace(changes, detail=_detail(sent), detail_set=True),
-    "origin": lambda changes, sent: replace(changes, origin=_origin(sent)),
-    "session_id": lambda changes, sent: replace(changes, session_id=values.identifier("session_id", sent.session_id)),
-    "speaker": lambda changes, sent: replace(changes, speaker=values.identifier("speaker", sent.speaker)),
-    "event_time": _event_time,
-    "emotion_label": lambda changes, sent: replace(changes, emotion_label=sent.emotion_label),
-    "trust": lambda changes, sent: replace(changes, trust=_trust(sent)),
-    "supersedes": lambda changes, sent: replace(changes, supersedes=values.identifiers("supersedes", sent.supersedes)),
-    "source_hash": lambda changes, sent: replace(changes, source_hash=sent.source_hash),
-    "metadata": lambda changes, sent: replace(changes, metadata=_metadata(sent)),
-    "expire_time": _expire_time,
-    "pinned": lambda changes, sent: replace(changes, pinned=sent.pinned),
-    "files": lambda changes, sent: replace(changes, files=values.files("files", sent.files)),
-}
+def _new_value(path: str, sent: memory_pb2.Memory) -> object:
+    match path:
+        case "tags":
+            return values.tags(path, sent.tags)
+        case "detail":
+            return _detail(sent)
+        case "origin":
+            return _origin(sent)
+        case "session_id" | "speaker":
+            return values.identifier(path, getattr(sent, path))
+        case "event_time" | "expire_time":
+            return values.time(path, sent, path)
+        case "trust":
+            return _trust(sent)
+        case "supersedes":
+            return values.identifiers(path, sent.supersedes)
+        case "metadata":
+            return values.metadata(path, sent.metadata)
+        case "files":
+            return values.files(path, sent.files)
+    return getattr(sent, path)

@@ -10,6 +10,7 @@ from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden, Review
 from hummock.rpc import memory_messages, values
 from hummock.rpc.call import CallContext, Reading, Require, inside, project_read, that_fits
+from hummock.rpc.conversion import message_of
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.status import MAX_REPLY_BYTES
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
@@ -114,7 +115,7 @@ class MemoryServicer:
                     memory_messages.memory(one, superseded_by.get(one.id, ()), with_raw=with_raw)
                     for one in page.memories
                 ),
-                next_page_token="" if page.next_after is None else page_token(request, str(page.next_after)),
+                next_page_token=page_token(request, page.next_after),
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -122,11 +123,10 @@ class MemoryServicer:
     def UpdateMemory(self, request: pb.UpdateMemoryRequest, call: CallContext) -> pb.UpdateMemoryResponse:
         """Changes the named fields of a memory."""
         memory_id, changes = memory_messages.memory_changes(request, call.caller)
-        project = values.project_name("project", request.project)
-        request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
+        write = values.write(request)
         try:
-            with inside(project, self._require):
-                updated = self._garden.update(project, request_id, memory_id, changes, fingerprint)
+            with inside(write["project"], self._require):
+                updated = self._garden.update(**write, memory_id=memory_id, changes=changes)
         except AlreadyExists:
             raise
         except InvalidRequest as error:
@@ -134,21 +134,20 @@ class MemoryServicer:
             if not error.field.startswith("memory."):
                 error.move_into("memory.")
             raise
-        return memory_messages.update_response(updated)
+        return pb.UpdateMemoryResponse(memory=memory_messages.memory(updated.memory), seq=updated.seq)
 
     def DeleteMemories(self, request: pb.DeleteMemoriesRequest, call: CallContext) -> pb.DeleteMemoriesResponse:
         """Removes memories by id, or a batch of those that match a filter."""
         ids, where = memory_messages.memories_to_delete(request)
-        project = values.project_name("project", request.project)
-        self._require(project)
-        request_id, fingerprint = values.request_id(request.request_id), values.fingerprint(request)
+        write = values.write(request)
+        self._require(write["project"])
         if where is None:
-            deleted = self._garden.delete(project, request_id, ids, fingerprint)
+            deleted = self._garden.delete(**write, ids=ids)
         else:
             deleted = self._garden.delete_where(
-                project, request_id, where, fingerprint, only_count=request.dry_run, deadline=call.deadline
+                **write, where=where, only_count=request.dry_run, deadline=call.deadline
             )
-        return memory_messages.delete_response(deleted)
+        return message_of(pb.DeleteMemoriesResponse, deleted)
 
     def Forget(self, request: pb.ForgetRequest, call: CallContext) -> pb.ForgetResponse:
         """Erases memories and sessions, or counts what would be erased."""
@@ -156,7 +155,7 @@ class MemoryServicer:
         self._require(command.project)
         forget = self._forget.count if request.dry_run else self._forget
         receipt, seq = forget(command, call.deadline)
-        return memory_messages.forget_response(receipt, seq)
+        return message_of(pb.ForgetResponse, receipt, seq=seq)
 
     def ListReview(self, request: pb.ListReviewRequest, call: CallContext) -> pb.ListReviewResponse:
         """Lists what waits for a decision; a page that would not fit into a reply is shortened."""
@@ -169,8 +168,7 @@ class MemoryServicer:
         def page_of(size: int) -> pb.ListReviewResponse:
             page = self._review.page(project, after, size)
             return pb.ListReviewResponse(
-                held=map(memory_messages.held_memory, page.held),
-                next_page_token=page_token(request, page.next_after) if page.next_after else "",
+                held=map(memory_messages.held_memory, page.held), next_page_token=page_token(request, page.next_after)
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -181,8 +179,16 @@ class MemoryServicer:
         def page_of(size: int) -> pb.ListReviewResponse:
             page = self._review.replacements(project, after, size, call.deadline)
             return pb.ListReviewResponse(
-                replacements=map(memory_messages.replacement, page.replacements),
-                next_page_token=page_token(request, str(page.next_after)) if page.next_after else "",
+                replacements=[
+                    message_of(
+                        pb.Replacement,
+                        found,
+                        newer=memory_messages.memory(found.newer),
+                        older=memory_messages.memory(found.older),
+                    )
+                    for found in page.replacements
+                ],
+                next_page_token=page_token(request, page.next_after),
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -192,18 +198,16 @@ class MemoryServicer:
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.approve(command)
-        return pb.ApproveReviewResponse(
-            seq=written.seq, approved_count=written.reply.count, missing_ids=written.reply.missing_ids
-        )
+        reply = written.reply
+        return pb.ApproveReviewResponse(seq=written.seq, approved_count=reply.count, missing_ids=reply.missing_ids)
 
     def RejectReview(self, request: pb.RejectReviewRequest, call: CallContext) -> pb.RejectReviewResponse:
         """Removes held memories, and keeps older notes beside newer ones."""
         command = memory_messages.review_command(request)
         self._require(command.project)
         written = self._review.reject(command)
-        return pb.RejectReviewResponse(
-            seq=written.seq, rejected_count=written.reply.count, missing_ids=written.reply.missing_ids
-        )
+        reply = written.reply
+        return pb.RejectReviewResponse(seq=written.seq, rejected_count=reply.count, missing_ids=reply.missing_ids)
 
     def WatchMemories(self, request: pb.WatchMemoriesRequest, call: CallContext) -> Steps:
         """Streams the events of a project's memories."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
-from hummock.core.project import EmbeddingStatus, GraphReport, Project
+from hummock.core.project import EmbeddingStatus, Project
+from hummock.core.settings import SettingsShown
 from hummock.rpc import values
 from hummock.rpc.call import CallContext
+from hummock.rpc.conversion import message_of
 from hummock.rpc.project_transfer import ImportStream, export_project
 from hummock.rpc.settings_messages import (
     default_settings,
@@ -19,8 +20,8 @@ from hummock.rpc.settings_messages import (
 )
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_position, page_token
-from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import project_service_pb2 as pb
+from hummock_client.v1 import settings_pb2
 
 if TYPE_CHECKING:
     from hummock.rpc.methods import UseCases
@@ -65,64 +66,41 @@ class ProjectServicer:
 
     def UpdateProject(self, request: pb.UpdateProjectRequest, call: CallContext) -> pb.UpdateProjectResponse:
         """Changes the named fields of a project's information."""
-        named = frozenset(request.update_mask.paths)
-        if not named or not named.issubset(_UPDATABLE):
-            raise InvalidRequest("update_mask", f"must name one or more of {', '.join(_UPDATABLE)}, and nothing else")
+        named = values.mask(request.update_mask.paths, _UPDATABLE)
+        write = values.write(request)
         updated = self._projects.update(
-            values.project_name("project", request.project),
-            values.request_id(request.request_id),
+            write["project"],
+            write["request_id"],
             tuple(request.info.tech_stack) if "tech_stack" in named else None,
             request.info.path if "path" in named else None,
             Origin(request.origin or Origin.MANUAL),
-            values.fingerprint(request),
+            write["fingerprint"],
         )
         return pb.UpdateProjectResponse(project=project_message(updated, whole=False))
 
     def DeleteProject(self, request: pb.DeleteProjectRequest, call: CallContext) -> pb.DeleteProjectResponse:
         """Removes a project with all that it has."""
-        deleted = self._projects.delete(
-            values.project_name("project", request.project),
-            values.request_id(request.request_id),
-            values.fingerprint(request),
-        )
-        return pb.DeleteProjectResponse(
-            memory_count=deleted.memory_count,
-            session_count=deleted.session_count,
-            message_count=deleted.message_count,
-            event_count=deleted.event_count,
-            held_count=deleted.held_count,
-            ids_digest=deleted.ids_digest,
-        )
+        write = values.write(request)
+        deleted = self._projects.delete(write["project"], write["request_id"], write["fingerprint"])
+        return message_of(pb.DeleteProjectResponse, deleted)
 
     def GetProjectSettings(
         self, request: pb.GetProjectSettingsRequest, call: CallContext
     ) -> pb.GetProjectSettingsResponse:
         """Returns what applies where requests say nothing."""
         shown = self._settings.get(values.project_name("project", request.project))
-        return pb.GetProjectSettingsResponse(
-            settings=own_settings(shown.own),
-            effective=effective_settings(shown),
-            defaults=default_settings(shown),
-            content_seq=shown.content_seq,
-        )
+        return pb.GetProjectSettingsResponse(**_settings(shown), content_seq=shown.content_seq)
 
     def UpdateProjectSettings(
         self, request: pb.UpdateProjectSettingsRequest, call: CallContext
     ) -> pb.UpdateProjectSettingsResponse:
         """Changes the named settings of a project."""
         shown = self._settings.change(
-            values.project_name("project", request.project),
-            values.request_id(request.request_id),
-            project_settings(request.settings),
-            setting_paths(request.update_mask.paths),
-            values.fingerprint(request),
+            **values.write(request),
+            values=project_settings(request.settings),
+            paths=setting_paths(request.update_mask.paths),
         )
-        return pb.UpdateProjectSettingsResponse(
-            settings=own_settings(shown.own),
-            effective=effective_settings(shown),
-            defaults=default_settings(shown),
-            seq=shown.seq,
-        )
+        return pb.UpdateProjectSettingsResponse(**_settings(shown), seq=shown.seq)
 
     def ExportProject(self, request: pb.ExportProjectRequest, call: CallContext) -> Steps:
         """Exports a project."""
@@ -133,52 +111,28 @@ class ProjectServicer:
         return ImportStream(self._use_cases)
 
 
+def _settings(shown: SettingsShown) -> dict[str, settings_pb2.ProjectSettings]:
+    return {
+        "settings": own_settings(shown.own),
+        "effective": effective_settings(shown),
+        "defaults": default_settings(shown),
+    }
+
+
 def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
     """Convert a project; `whole` adds counts by kind and feedback, which take reads of their own."""
-    return pb.ProjectDetails(
-        name=stored.name,
-        info=pb.ProjectInfo(
-            tech_stack=stored.info.tech_stack,
-            path=stored.info.path,
-            tech_stack_origin=memory_pb2.Origin.ValueType(stored.info.tech_stack_origin or 0),
-            path_origin=memory_pb2.Origin.ValueType(stored.info.path_origin or 0),
-        ),
-        memory_count=stored.memory_count,
-        kinds=[
-            pb.KindCount(kind=memory_pb2.MemoryKind.ValueType(kind), count=count)
-            for kind, count in sorted(stored.kinds.items())
-        ]
-        if whole
-        else [],
-        seq=stored.seq,
-        content_seq=stored.content_seq,
-        emb_space=stored.emb_space,
-        pending_count=stored.pending_count,
-        create_time=values.timestamp(stored.create_time),
-        feedback=pb.FeedbackCounts(
-            helpful=stored.feedback.helpful, not_helpful=stored.feedback.not_helpful, wrong=stored.feedback.wrong
-        )
-        if whole
-        else None,
-        graph=None if stored.graph is None else _graph_message(stored.graph),
-    )
-
-
-def _graph_message(graph: GraphReport) -> pb.GraphStatus:
-    return pb.GraphStatus(
-        state=pb.GraphState.ValueType(graph.state),
-        reason=graph.reason,
-        row_count=graph.rows,
-        recall=graph.recall,
-        time_share=graph.time_share,
+    kinds = sorted(stored.kinds.items()) if whole else ()
+    return message_of(
+        pb.ProjectDetails,
+        stored,
+        kinds=[message_of(pb.KindCount, kind=kind, count=count) for kind, count in kinds],
+        feedback=stored.feedback if whole else None,
+        graph=stored.graph and message_of(pb.GraphStatus, stored.graph, row_count=stored.graph.rows),
     )
 
 
 def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.WatchProjectResponse:
     """Progress of a project's embedding, as a message."""
-    return pb.WatchProjectResponse(
-        memory_count=stored.memory_count,
-        pending_count=stored.pending_count,
-        rate=embedding.rate,
-        time_left=values.optional_duration(embedding.time_left_s(stored.pending_count)),
+    return message_of(
+        pb.WatchProjectResponse, stored, rate=embedding.rate, time_left=embedding.time_left_s(stored.pending_count)
     )

@@ -26,13 +26,14 @@ from hummock.core.transfer import (
 )
 from hummock.rpc import values
 from hummock.rpc.call import CallContext
+from hummock.rpc.conversion import message_of, value_of
 from hummock.rpc.learning_transfer import event_record, given_event
 from hummock.rpc.memory_messages import draft, memory
 from hummock.rpc.settings_messages import own_settings, project_settings
 from hummock.rpc.status import to_proto
 from hummock.rpc.streams import Steps
 from hummock.rpc.validation import check
-from hummock_client.v1 import context_service_pb2, memory_pb2, transfer_pb2
+from hummock_client.v1 import memory_pb2, transfer_pb2
 from hummock_client.v1 import project_service_pb2 as pb
 
 if TYPE_CHECKING:
@@ -167,9 +168,9 @@ def _given(record: transfer_pb2.TransferRecord) -> Given | None:
 
 
 def _given_project(sent: transfer_pb2.TransferHeader) -> GivenProject:
-    info = ProjectInfo(
-        tech_stack=tuple(sent.tech_stack),
-        path=sent.path,
+    info = value_of(
+        ProjectInfo,
+        sent,
         tech_stack_origin=Origin(sent.tech_stack_origin) if sent.tech_stack_origin else None,
         path_origin=Origin(sent.path_origin) if sent.path_origin else None,
     )
@@ -211,11 +212,11 @@ def _given_session(sent: transfer_pb2.TransferSession) -> Session:
 
 
 def _given_message(sent: transfer_pb2.TransferMessage) -> GivenMessage:
-    message = SessionMessage(
+    message = value_of(
+        SessionMessage,
+        sent,
         id=values.identifier("message.id", sent.id),
         role=PromptRole(sent.role),
-        content=sent.content,
-        raw=sent.raw,
         send_time=values.time("message.send_time", sent, "send_time") or 0.0,
         memory_id=values.identifier("message.memory_id", sent.memory_id),
     )
@@ -231,14 +232,7 @@ def _given_chunk(at: int, sent: transfer_pb2.TransferChunk) -> GivenChunk:
 
 def _header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.TransferRecord:
     """The first record."""
-    made = transfer_pb2.TransferHeader(
-        version=VERSION,
-        tech_stack=info.tech_stack,
-        path=info.path,
-        tech_stack_origin=_origin(info.tech_stack_origin),
-        path_origin=_origin(info.path_origin),
-        settings=own_settings(settings),
-    )
+    made = message_of(transfer_pb2.TransferHeader, info, version=VERSION, settings=own_settings(settings))
     return transfer_pb2.TransferRecord(header=made)
 
 
@@ -261,18 +255,11 @@ def _memory_record(exported: ExportedMemory, emb_space: str) -> transfer_pb2.Tra
 
 def _conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
     """A session, or a message of one."""
-    record = transfer_pb2.TransferRecord()
     if isinstance(part, Session):
-        session = record.session
-        session.id, session.title, session.archived = part.id, part.title, part.is_archived
-        values.set_timestamp(session.create_time, part.create_time)
-        return record
-    message, sent = record.message, part.message
-    message.session_id, message.id, message.memory_id = part.session_id, sent.id, sent.memory_id
-    message.role = context_service_pb2.PromptRole.ValueType(sent.role)
-    message.content, message.raw = sent.content, sent.raw
-    values.set_timestamp(message.send_time, sent.send_time)
-    return record
+        session = message_of(transfer_pb2.TransferSession, part, archived=part.is_archived)
+        return transfer_pb2.TransferRecord(session=session)
+    message = message_of(transfer_pb2.TransferMessage, part.message, session_id=part.session_id)
+    return transfer_pb2.TransferRecord(message=message)
 
 
 def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportProjectResponse:
@@ -296,7 +283,3 @@ def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportPro
 def _import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
     """Why a line was not taken in."""
     return pb.ImportFailure(number=number, status=to_proto(error))
-
-
-def _origin(origin: Origin | None) -> memory_pb2.Origin.ValueType:
-    return memory_pb2.ORIGIN_UNSPECIFIED if origin is None else memory_pb2.Origin.ValueType(origin)

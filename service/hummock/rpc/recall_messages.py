@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import structs
@@ -19,7 +20,6 @@ from hummock.core.recall import (
     IntentMode,
     KeywordMode,
     MmrRelevance,
-    NothingKnown,
     Preset,
     RecallPath,
     RecallQuery,
@@ -28,6 +28,7 @@ from hummock.core.recall import (
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
+from hummock.rpc.conversion import message_of
 from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
 from hummock_client.v1 import context_service_pb2, recall_pb2
@@ -37,18 +38,16 @@ _NO_TUNING = recall_pb2.RecallTuning()
 _NO_FILTER = Filter()
 
 
-def _by_name(numbers: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """The values of an enum by their names without the prefix."""
-    return {name.removeprefix(prefix): number for name, number in numbers.items()}
+def _by_name(numbers: Iterable[tuple[str, int]], prefix: str) -> dict[str, int]:
+    """The values of an enum by their names in small letters, without the prefix."""
+    return {name.removeprefix(prefix).lower(): number for name, number in numbers}
 
 
-_PARTS: Final = {
-    name.lower(): part for name, part in _by_name(dict(recall_pb2.DegradedPart.items()), "DEGRADED_PART_").items()
+_PARTS: Final = _by_name(recall_pb2.DegradedPart.items(), "DEGRADED_PART_")
+_REASONS: Final = {
+    name.removeprefix("DEGRADATION_REASON_"): reason for name, reason in recall_pb2.DegradationReason.items()
 }
-_REASONS: Final = _by_name(dict(recall_pb2.DegradationReason.items()), "DEGRADATION_REASON_")
-_STAGES: Final = {
-    name.lower(): stage for name, stage in _by_name(dict(recall_pb2.RecallStage.items()), "RECALL_STAGE_").items()
-}
+_STAGES: Final = _by_name(recall_pb2.RecallStage.items(), "RECALL_STAGE_")
 GROUPS: Final[Mapping[str, recall_pb2.HitGroup.ValueType]] = {
     "": recall_pb2.HIT_GROUP_UNSPECIFIED,
     "main": recall_pb2.HIT_GROUP_MAIN,
@@ -61,6 +60,7 @@ _RESULT_SCOPES: Final[Mapping[str, context_service_pb2.SearchScope.ValueType]] =
     "code": context_service_pb2.SEARCH_SCOPE_CODE,
     "knowledge": context_service_pb2.SEARCH_SCOPE_KNOWLEDGE,
 }
+_COUNTS: Final = attrgetter(*(field.name for field in recall_pb2.GroupCount.DESCRIPTOR.fields if field.name != "group"))
 _FILES: Final = ("key_files", "source_files")
 _EVERY_PATH = frozenset(RecallPath)
 # A look-up takes a fifth of the time of an enum's call.
@@ -109,39 +109,31 @@ def _query_of_any(request: recall_pb2.RecallRequest) -> RecallQuery:
     """The query of a request of this shape, with another text and no project. Raises: InvalidRequest."""
     # One list of the set fields: reading each field by name takes as long as all the rest.
     given = {field.name: value for field, value in request.ListFields()}
-    tuning = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}
+    tuning: dict[str, Any] = {field.name: value for field, value in given.get("tuning", _NO_TUNING).ListFields()}
+    origins = tuning.pop("origins", ())
+    if "decay_mode" in tuning:
+        tuning["decay_mode"] = DecayMode(tuning["decay_mode"])
     return RecallQuery(
         project="",
         text="-",
         preset=_PRESETS[request.preset or Preset.AGENT],
-        top_k=tuning.get("top_k"),
-        candidates=tuning.get("candidates"),
-        min_similarity=tuning.get("min_similarity"),
-        filter=_parse_filter("filter", request) if "filter" in given or "origins" in tuning else _NO_FILTER,
+        filter=_parse_filter("filter", request) if "filter" in given or origins else _NO_FILTER,
         paths=frozenset(map(RecallPath, request.paths)) if "paths" in given else _EVERY_PATH,
-        decay_mode=DecayMode(tuning["decay_mode"]) if "decay_mode" in tuning else None,
-        half_life_days=tuning.get("half_life_days"),
-        decay_floor=tuning.get("decay_floor"),
         decay_exempt_origins=frozenset(map(Origin, given.get("decay_exempt_origins", ()))),
-        relevance_weight=tuning.get("relevance_weight"),
-        near_twin_bar=tuning.get("near_twin_bar"),
-        writer_cap=tuning.get("writer_cap"),
         mmr_relevance=MmrRelevance(request.mmr_relevance) if request.mmr_relevance else None,
         cross_encoding=CrossEncoding(request.cross_encoder) if request.cross_encoder else None,
         late_interaction=given.get("late_interaction"),
         time_words=given.get("time_words"),
         context_window=request.context_window,
         keyword_mode=KeywordMode(given.get("keyword_mode", KeywordMode.TERMS)),
-        code_top_k=tuning.get("code_top_k"),
-        domain_top_k=tuning.get("domain_top_k"),
         intent=_parse_intent("intent", request.intent) if "intent" in given else None,
         intent_mode=IntentMode(request.intent_mode) if request.intent_mode else None,
         allow_stale=request.allow_stale,
         include_superseded=request.include_superseded,
         full=values.wants_full(request.view, unset_means_full=True),
-        window_turns=tuning.get("window_turns"),
         echo_window_s=values.seconds(given["echo_window"]) if "echo_window" in given else None,
         time_zone=values.time_zone("time_zone", request.time_zone),
+        **tuning,
     )
 
 
@@ -174,13 +166,12 @@ def search_query(request: context_service_pb2.SearchRequest, until_s: float | No
 
 def search_response(searched: Searched) -> context_service_pb2.SearchResponse:
     """The results of a search."""
-    return context_service_pb2.SearchResponse(
+    return message_of(
+        context_service_pb2.SearchResponse,
+        searched,
         results=map(_search_result, searched.results),
-        text=searched.text,
-        together_with=searched.together_with,
         receipt=receipt(searched.receipt),
         degraded=degradations(searched.degraded),
-        nothing_known=nothing_known(searched.nothing_known),
     )
 
 
@@ -212,32 +203,10 @@ def intent_values(known: Intent) -> tuple[object, ...]:
 
 def receipt_values(kept: Receipt) -> tuple[object, ...]:
     """The values of a receipt's message, in the contract's order."""
-    groups = [
-        (
-            GROUPS[group.name],
-            group.searched,
-            group.vector,
-            group.keyword,
-            group.domain,
-            group.echo,
-            group.duplicate,
-            group.below_min_similarity,
-            group.returned,
-            group.in_window,
-            group.least_cosine,
-            group.mean_cosine,
-            group.greatest_cosine,
-            group.origins,
-            group.pending,
-            group.over_writer_cap,
-            group.graph_recall,
-        )
-        for group in kept.groups
-    ]
     return (
         kept.preset,
         [(_STAGES.get(each.stage, 0), each.elapsed_s) for each in kept.stages],
-        groups,
+        [(GROUPS[group.name], *_COUNTS(group)) for group in kept.groups],
         kept.emb_space,
         kept.as_of,
         kept.vector_weight,
@@ -258,15 +227,6 @@ def receipt_values(kept: Receipt) -> tuple[object, ...]:
 def degradation_values(degraded: Iterable[Degradation]) -> list[tuple[object, ...]]:
     """The values of each degradation's message, in the contract's order."""
     return [(_PARTS.get(one.path, 0), _REASONS.get(one.reason, 0), one.message) for one in degraded]
-
-
-def nothing_known(known: NothingKnown | None) -> recall_pb2.NothingKnown | None:
-    """The finding that nothing is known, as a message; None if it is not set."""
-    if known is None:
-        return None
-    return recall_pb2.NothingKnown(
-        confidence=known.confidence, nearest_id=known.nearest_id, nearest_title=known.nearest_title, reason=known.reason
-    )
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:

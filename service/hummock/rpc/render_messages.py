@@ -23,14 +23,15 @@ from hummock.core.render import (
 from hummock.core.session import HistoryQuery, PromptMessage, PromptRole, PromptTarget, PromptTemplate
 from hummock.core.tools import ToolDefinition
 from hummock.rpc import values
+from hummock.rpc.conversion import message_of, value_of
 from hummock.rpc.learning_messages import decision_values
 from hummock.rpc.message_tables import encode, table_of
-from hummock.rpc.recall_messages import degradations, intent, nothing_known, recall_query, receipt
+from hummock.rpc.recall_messages import degradations, intent, recall_query, receipt
 from hummock.rpc.status import Spliced
 from hummock.rpc.tokens import prefix_state, prefix_token
 from hummock.rpc.validation import check, placed
 from hummock_client.v1 import context_service_pb2 as pb
-from hummock_client.v1 import memory_pb2, recall_pb2, settings_pb2
+from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_kernels.messages import written
 
 _READ_TOOL: Final = {
@@ -49,7 +50,7 @@ def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> R
     commit = RenderCommit(
         scope=values.identifier("scope", request.scope),
         turn=request.turn,
-        request_id=values.request_id(request.request_id),
+        request_id=request.request_id.lower(),
         fingerprint=values.hashed(bare),
     )
     try:
@@ -84,7 +85,7 @@ def render_query(
         history=tuple([_parse_message(f"history[{index}]", sent) for index, sent in enumerate(request.history)]),
         current=_parse_message("current", request.current) if request.HasField("current") else None,
         read_ids=values.identifiers("read_ids", request.read_ids) if request.read_ids else (),
-        quotas=_parse_quotas(request.quotas) if request.HasField("quotas") else PartialQuotas(),
+        quotas=value_of(PartialQuotas, request.quotas) if request.HasField("quotas") else PartialQuotas(),
         tail=_parse_tail(project, request),
         as_of=values.time("as_of", request, "as_of"),
         utc_offset_minutes=request.utc_offset_minutes,
@@ -113,7 +114,7 @@ def render_response(project: str, rendered: Rendered) -> pb.RenderResponse:
         instructions=rendered.instructions,
         prefix=None if rendered.prefix is None else _prefix(project, rendered.prefix),
         counter=rendered.counter,
-        nothing_known=nothing_known(rendered.nothing_known),
+        nothing_known=message_of(recall_pb2.NothingKnown, rendered.nothing_known) if rendered.nothing_known else None,
     )
     for one in rendered.memories:
         reply.memories.add(
@@ -162,29 +163,13 @@ def _json(value: Mapping[str, object]) -> str:
 
 
 def _parse_message(field: str, sent: pb.PromptMessage) -> PromptMessage:
-    return PromptMessage(
-        id=values.identifier(f"{field}.id", sent.id),
-        role=PromptRole(sent.role),
-        content=sent.content,
-        send_time=values.time(f"{field}.send_time", sent, "send_time"),
+    return value_of(
+        PromptMessage, sent, f"{field}.", id=values.identifier(f"{field}.id", sent.id), role=PromptRole(sent.role)
     )
 
 
 def _parse_session(sent: pb.SessionHistory) -> HistoryQuery:
-    return HistoryQuery(
-        session_id=values.identifier("session.session_id", sent.session_id),
-        max_messages=sent.limits.max_messages if sent.limits.HasField("max_messages") else None,
-        max_characters=sent.limits.max_characters if sent.limits.HasField("max_characters") else None,
-    )
-
-
-def _parse_quotas(sent: settings_pb2.SectionQuotas) -> PartialQuotas:
-    return PartialQuotas(
-        domains=sent.domains if sent.HasField("domains") else None,
-        learning_records=sent.learning_records if sent.HasField("learning_records") else None,
-        code_fragments=sent.code_fragments if sent.HasField("code_fragments") else None,
-        text_characters=sent.text_characters if sent.HasField("text_characters") else None,
-    )
+    return value_of(HistoryQuery, sent.limits, session_id=values.identifier("session.session_id", sent.session_id))
 
 
 def _parse_tail(project: str, request: pb.RenderRequest) -> TailPlacement | None:
@@ -216,10 +201,9 @@ def _prompt_message(message: PromptMessage) -> pb.PromptMessage:
 
 
 def _prefix(project: str, prefix: StablePrefix) -> pb.StablePrefix:
-    return pb.StablePrefix(
-        text=prefix.text,
+    return message_of(
+        pb.StablePrefix,
+        prefix,
         sha256=sha256(prefix.text.encode()).hexdigest(),
-        token_count=prefix.token_count,
         token=prefix_token(project, prefix.state),
-        rebase_advised=prefix.rebase_advised,
     )

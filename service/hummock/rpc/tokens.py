@@ -24,9 +24,9 @@ _decoder = msgspec.msgpack.Decoder(PrefixState)
 _encoder = msgspec.msgpack.Encoder()
 
 
-def page_token(request: Message, position: str) -> str:
-    """The token of the page that begins after `position`."""
-    return _request_digest(request, position) + position
+def page_token(request: Message, position: str | int | None) -> str:
+    """The token of the page that begins after a position, a name or a number from 1; empty if there is none."""
+    return _request_digest(request, str(position)) + str(position) if position else ""
 
 
 def page_position(request: Message, token: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from typing import Any, TypedDict
 
 import numpy as np
 from google.protobuf.duration_pb2 import Duration
@@ -64,9 +65,23 @@ def identifiers(field: str, values: Iterable[str]) -> tuple[str, ...]:
     return tuple([identifier(f"{field}[{index}]", value) for index, value in enumerate(values)])
 
 
-def request_id(value: str) -> str:
-    """Return the UUID in lower case, so that both spellings compare equal."""
-    return value.lower()
+class Write(TypedDict):
+    """The fields of every `WriteCommand`."""
+
+    project: str
+    request_id: str
+    fingerprint: bytes
+
+
+def write(request: Any) -> Write:
+    """The project that a request writes to, its request_id and its fingerprint. Raises: InvalidRequest."""
+    return Write(
+        project=project_name("project", request.project),
+        # Both spellings of a UUID are equal.
+        request_id=request.request_id.lower(),
+        # Only requests with a request_id need it, and it costs as much as parsing.
+        fingerprint=fingerprint(request) if request.request_id else b"",
+    )
 
 
 def fingerprint(request: Message) -> bytes:
@@ -82,6 +97,14 @@ def hashed(message: Message) -> bytes:
     digest = blake2b(message.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
     digest.update(message.SerializeToString(deterministic=True))
     return digest.digest()
+
+
+def mask(paths: Iterable[str], allowed: Sequence[str]) -> frozenset[str]:
+    """The fields that an update names. Raises: InvalidRequest: none, or one that is not allowed."""
+    named = frozenset(paths)
+    if not named or not named.issubset(allowed):
+        raise InvalidRequest("update_mask", f"must name one or more of {', '.join(allowed)}, and nothing else")
+    return named
 
 
 def tags(field: str, values: Iterable[str]) -> tuple[str, ...]:
