@@ -287,12 +287,13 @@ SCRIPT = """
 import asyncio, sys
 from concurrent.futures import ThreadPoolExecutor
 from hummock.rpc.interceptor import Interceptor
-from hummock.rpc.server import serve
+from hummock.rpc.server import Server, serve
 from tests.rpc.edge import one_worker, use_cases
 
 with ThreadPoolExecutor(1) as executor:
     lanes = one_worker(executor)
-    asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=lambda address: print("warm", flush=True),
+    asyncio.run(serve(Server.start(use_cases(), lanes, "127.0.0.1:0"),
+                      warm_up=lambda address: print("warm", flush=True),
                       on_listening=lambda address: print(address, flush=True)))
 print("closed", flush=True)
 """
@@ -317,7 +318,7 @@ STUCK_SCRIPT = """
 import asyncio, threading
 from concurrent.futures import ThreadPoolExecutor
 from hummock.rpc.interceptor import Interceptor
-from hummock.rpc.server import serve
+from hummock.rpc.server import Server, serve
 from tests.rpc.edge import one_worker, use_cases
 
 def warm_up(address):
@@ -326,7 +327,7 @@ def warm_up(address):
 
 with ThreadPoolExecutor(1) as executor:
     lanes = one_worker(executor)
-    asyncio.run(serve(use_cases(), lanes, "127.0.0.1:0", warm_up=warm_up))
+    asyncio.run(serve(Server.start(use_cases(), lanes, "127.0.0.1:0"), warm_up=warm_up))
 print("closed", flush=True)
 """
 

@@ -107,7 +107,7 @@ class AdmissionQueue:
         """The executor, where it is the event loop itself."""
         self._workers = workers
         self._waiting_limit = waiting_limit
-        self._monotonic = monotonic
+        self.monotonic = monotonic
         self._lock = threading.Lock()
         self._turns: Turns[_Job[Any]] = Turns()
         self._admitted = self._impatient = 0
@@ -153,18 +153,9 @@ class AdmissionQueue:
         loop = asyncio.get_running_loop()
         # The worker sets this future itself: wrapping a concurrent future, as asyncio does, doubles the cost.
         answer: asyncio.Future[Result] = loop.create_future()
-        job = _Job(
-            work,
-            self,
-            answer,
-            _directly if on_loop is not None else self.calls_on(loop),
-            self._monotonic,
-            project=project,
-            caller=caller,
-            until_s=until_s,
-            is_patient=is_patient,
-            is_bulk=is_bulk,
-        )
+        tell = _directly if on_loop is not None else self.calls_on(loop)
+        arrived_s = self.monotonic()
+        job = _Job(work, self, answer, loop, tell, arrived_s, project, caller, until_s, is_patient, is_bulk)
         self._admit(job)
         try:
             self._executor.submit(self._work)
@@ -192,13 +183,13 @@ class AdmissionQueue:
     ) -> Result | Future[Result]:
         """Run a job on the idle loop and charge it like a queued one. Raises: DeadlinePassed."""
         loop.has_run = True
-        began_s = self._monotonic()
+        began_s = self.monotonic()
         try:
             if until_s is not None and began_s >= until_s:
                 raise DeadlinePassed
             return work()
         finally:
-            self.worked(project, self._monotonic() - began_s, expected_s=0.0)
+            self.worked(project, self.monotonic() - began_s, expected_s=0.0)
             loop.end_turn()
 
     async def _later(self, done: Future[Result]) -> Result:
@@ -273,7 +264,7 @@ class AdmissionQueue:
                 return
             _, job = next_one
             job.is_waiting = False
-            now_s = self._monotonic()
+            now_s = self.monotonic()
             wait_s = now_s - job.arrived_s
             is_late = wait_s > LONGEST_WAIT_S and ahead > ALWAYS_WAIT and not job.is_patient
             is_late = is_late and not job.is_expired(now_s)
@@ -317,57 +308,26 @@ class AdmissionQueue:
         return round(min(max(until_half_empty_s, _SHORTEST_RETRY_S), _LONGEST_RETRY_S), 3)
 
 
+@dataclass(slots=True, eq=False)
 class _Job(Generic[Result]):
     """A queued job; drops its references when it is over, so that a cancelled call's request is freed at once.
 
-    `is_waiting` belongs to the queue, under its lock.
+    `is_waiting` belongs to the queue, under its lock; `awaited` is the future that the work has returned.
     """
 
-    __slots__ = (
-        "_answer",
-        "_awaited",
-        "_loop",
-        "_monotonic",
-        "_queue",
-        "_tell",
-        "_work",
-        "arrived_s",
-        "caller",
-        "is_bulk",
-        "is_patient",
-        "is_waiting",
-        "project",
-        "until_s",
-    )
-
-    def __init__(
-        self,
-        work: Callable[[], Result | Future[Result]],
-        queue: AdmissionQueue,
-        answer: asyncio.Future[Result],
-        tell: Callable[..., object],
-        monotonic: Callable[[], float],
-        *,
-        project: str,
-        caller: str,
-        until_s: float | None,
-        is_patient: bool,
-        is_bulk: bool,
-    ) -> None:
-        self._work: Callable[[], Result | Future[Result]] | None = work
-        self._queue = queue
-        self._answer: asyncio.Future[Result] | None = answer
-        self._loop = answer.get_loop()
-        self._tell = tell
-        self._monotonic = monotonic
-        self._awaited: Future[Result] | None = None
-        self.project = project
-        self.caller = caller
-        self.until_s = until_s
-        self.is_patient = is_patient
-        self.is_bulk = is_bulk
-        self.is_waiting = True
-        self.arrived_s = monotonic()
+    work: Callable[[], Result | Future[Result]] | None
+    queue: AdmissionQueue
+    answer: asyncio.Future[Result] | None
+    loop: asyncio.AbstractEventLoop
+    tell: Callable[..., object]
+    arrived_s: float
+    project: str
+    caller: str
+    until_s: float | None
+    is_patient: bool
+    is_bulk: bool
+    is_waiting: bool = True
+    awaited: Future[Result] | None = None
 
     def __call__(self) -> None:
         """Run on a worker and pass the result to the event loop, unless a future will do that."""
@@ -379,19 +339,19 @@ class _Job(Generic[Result]):
         if not isinstance(result, Future):
             self._finish(_succeed, result)
             return
-        self._awaited = result
+        self.awaited = result
         # The future may be completed by a different thread.
-        self._tell = self._queue.calls_on(self._loop)
+        self.tell = self.queue.calls_on(self.loop)
         result.add_done_callback(self._pass_on)
 
     def _run(self) -> Result | Future[Result]:
-        work, now_s = self._work, self._monotonic()
+        work, now_s = self.work, self.queue.monotonic()
         if work is None or self.is_expired(now_s):
             raise DeadlinePassed
         try:
             return work()
         finally:
-            self._queue.worked(self.project, self._monotonic() - now_s, is_bulk=self.is_bulk)
+            self.queue.worked(self.project, self.queue.monotonic() - now_s, is_bulk=self.is_bulk)
 
     def _pass_on(self, done: Future[Result]) -> None:
         # Not raised here: the error would refer to this frame, which refers to the future that holds the error.
@@ -402,16 +362,16 @@ class _Job(Generic[Result]):
             self._finish(_fail, error)
 
     def _finish(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
-        if self._answer is not None:
-            self._queue.leave(self)
+        if self.answer is not None:
+            self.queue.leave(self)
             self._say(tell, outcome)
 
     def _say(self, tell: Callable[[asyncio.Future[Any], Any], None], outcome: object) -> None:
         # An error keeps its frames alive, and through them this job: drop what the job refers to.
-        answer, self._answer, self._awaited, self._work = self._answer, None, None, None
+        answer, self.answer, self.awaited, self.work = self.answer, None, None, None
         # The loop may have been closed meanwhile; no caller waits then.
         with suppress(RuntimeError):
-            self._tell(tell, answer, outcome)
+            self.tell(tell, answer, outcome)
 
     def is_expired(self, now_s: float) -> bool:
         """True if the deadline has passed."""
@@ -423,11 +383,11 @@ class _Job(Generic[Result]):
 
     def drop(self) -> None:
         """Forget the work and the caller, so that no worker runs the job."""
-        self._answer = self._work = None
+        self.answer = self.work = None
 
     def give_up(self) -> None:
         """Cancel the future that the job waits for: its caller is gone."""
-        awaited = self._awaited
+        awaited = self.awaited
         if awaited is not None:
             awaited.cancel()
 

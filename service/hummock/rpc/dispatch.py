@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -126,31 +127,23 @@ class InFlight:
             deadline.end(why)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Method:
-    """Knows the callers of one method, and answers their calls."""
+    """Knows the callers of one method, and answers their calls.
 
-    def __init__(
-        self,
-        policy: MethodPolicy,
-        run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]],
-        in_flight: InFlight,
-        interceptor: Interceptor,
-        shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler],
-    ) -> None:
-        """Answer the calls of a method.
+    Attributes:
+        policy: The method's.
+        run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
+        in_flight: Counts the calls.
+        interceptor: Authenticates the callers.
+        shape: Makes gRPC's handler of a function.
+    """
 
-        Args:
-            policy: The method's.
-            run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
-            in_flight: Counts the calls.
-            interceptor: Authenticates the callers.
-            shape: Makes gRPC's handler of a function.
-        """
-        self.policy = policy
-        self.run = run
-        self.in_flight = in_flight
-        self.interceptor = interceptor
-        self.shape = shape
+    policy: MethodPolicy
+    run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]]
+    in_flight: InFlight
+    interceptor: Interceptor
+    shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler]
 
     async def answer(self, caller: Caller | TokenInvalid, request: Any, context: Context) -> bytes | None:
         """Answer a call with its reply or a status with details. Cancellation also cancels its queued work.
@@ -194,14 +187,7 @@ class Unary:
     """Runs the calls of a method that has one request and one reply."""
 
     def __init__(self, request_type: type[Message], policy: MethodPolicy, answer: Answer, lanes: Lanes) -> None:
-        """Calls of a method.
-
-        Args:
-            request_type: Type of its requests.
-            policy: Says where they run.
-            answer: The servicer's method.
-            lanes: The queues.
-        """
+        """Calls of a method, whose policy says where they run; `answer` is the servicer's."""
         self._request_type = request_type
         self._has_max_reply = "max_reply_bytes" in request_type.DESCRIPTOR.fields_by_name
         self._answer = answer

@@ -85,25 +85,25 @@ class EndedCall(Struct, frozen=True, kw_only=True):
         method: Its name on the wire.
         outcome: The name of its status.
         reason: Reason of the failure, as in `ErrorInfo`; "CANCELLED" if the caller hung up, empty if it did not fail.
+        ended_at: Unix seconds.
         took_s: Seconds since its arrival.
         waited_s: Seconds before its work began, part of `took_s`; None if it never began.
         is_stream: Whether the caller decided how long it lasted.
         receipt: Receipt of its recall; None if there was none.
         degraded: What that recall left out.
-        ended_at: Unix seconds.
         trace: Headers of the trace that the caller sent, by W3C's names; empty if traces are off.
     """
 
     method: str
     outcome: str
     reason: str
-    took_s: float
-    waited_s: float | None
-    is_stream: bool
-    receipt: recall_pb2.Receipt | None
-    degraded: Sequence[recall_pb2.Degradation]
     ended_at: float
-    trace: Mapping[str, str]
+    took_s: float = 0.0
+    waited_s: float | None = None
+    is_stream: bool = False
+    receipt: recall_pb2.Receipt | None = None
+    degraded: Sequence[recall_pb2.Degradation] = ()
+    trace: Mapping[str, str] = _NO_TRACE
 
 
 class Meter(Protocol):
@@ -151,18 +151,7 @@ class Interceptor:
 
     def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
         """Record a call that was refused before it got a record."""
-        call = EndedCall(
-            method=policy.method,
-            outcome=outcome,
-            reason=reason,
-            took_s=0.0,
-            waited_s=None,
-            is_stream=False,
-            receipt=None,
-            degraded=(),
-            ended_at=self.now(),
-            trace=_NO_TRACE,
-        )
+        call = EndedCall(method=policy.method, outcome=outcome, reason=reason, ended_at=self.now())
         for meter in self.meters:
             meter.ended(call)
 

@@ -7,10 +7,8 @@ call.
 from __future__ import annotations
 
 import base64
-import ipaddress
 import socket
-import ssl
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from threading import Thread
 from typing import Any
 
@@ -32,7 +30,7 @@ from hummock.core.access import TokenInvalid
 from hummock.core.errors import StartError
 from hummock.local_http import Bodies, BodyRefused, BrokenOff, config_of, ends
 from hummock.rpc.interceptor import AUTHORIZATION, OVER_HTTP, TRACE_KEYS, Interceptor
-from hummock.rpc.listening import CORE_RECEIVE_BYTES, Address, UnixAddress
+from hummock.rpc.listening import CORE_RECEIVE_BYTES, Address, TcpAddress
 from hummock.rpc.policy import SERVICES, name_of
 from hummock.rpc.status import LARGEST_REPLY_BYTES, to_proto
 from hummock.rpc.tls import Tls
@@ -116,27 +114,23 @@ class JsonHttp:
     def start(self, service: Address) -> None:
         """Begins to answer; the service lets calls in."""
         self._channel = grpc.insecure_channel(
-            _target(service),
+            str(service),
             options=[
                 ("grpc.max_send_message_length", CORE_RECEIVE_BYTES),
                 ("grpc.max_receive_message_length", LARGEST_REPLY_BYTES),
             ],
         )
+        tls = self._tls
         config = config_of(
             app_of(self._channel, _names(self.port, self._also_named), self._interceptor, self._scheme),
             _DRAIN_S,
-            ssl_context_factory=self._ssl_context if self._tls is not None else None,
+            ssl_context_factory=None if tls is None else lambda *_: tls.for_http(),
             lifespan="off",
         )
         self._server = uvicorn.Server(config)
         # Not on the main thread, so that it leaves signals to the service.
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._listener]}, name="http", daemon=True)
         self._thread.start()
-
-    def _ssl_context(self, _: uvicorn.Config, __: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-        if self._tls is None:
-            raise ValueError("nothing to speak TLS with")
-        return self._tls.for_http()
 
     def close(self) -> None:
         """Let running requests finish, and close."""
@@ -165,7 +159,8 @@ def app_of(channel: grpc.Channel, names: frozenset[str], interceptor: Intercepto
         try:
             _check_caller(headers, names, scheme)
             method = _method(methods, request)
-            _check_token(interceptor, headers)
+            # Before the body is read; the service checks it again.
+            interceptor.caller_of(headers.get(AUTHORIZATION), is_over_http=True)
             async with bodies.whole(request.receive) as body:
                 is_read = True
                 sent = await run_in_threadpool(_parsed, method, body)
@@ -192,14 +187,11 @@ def error_response(
     code: grpc.StatusCode, message: str, details: tuple[Any, ...], http_status: int | None = None
 ) -> JSONResponse:
     """An error as Connect writes it."""
-    said: dict[str, Any] = {"code": _code_word(code), "message": message}
+    word = "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
+    said: dict[str, Any] = {"code": word, "message": message}
     if details:
         said["details"] = [_detail(one) for one in details]
     return JSONResponse(said, status_code=http_status or _HTTP_STATUS.get(code, 500))
-
-
-def _code_word(code: grpc.StatusCode) -> str:
-    return "canceled" if code is grpc.StatusCode.CANCELLED else code.name.lower()
 
 
 def _detail(packed: Any) -> dict[str, Any]:
@@ -242,12 +234,6 @@ def _method(methods: Mapping[str, MethodDescriptor], request: Request) -> Method
     if kind != "application/json":
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "the Content-Type must be application/json", 415)
     return method
-
-
-def _check_token(interceptor: Interceptor, headers: Headers) -> None:
-    """Check the token before a body is read; the service checks it again. Raises: TokenInvalid."""
-    tokens = headers.getlist(AUTHORIZATION)
-    interceptor.caller_of(tokens[0] if tokens else None, is_over_http=True)
 
 
 def _parsed(method: MethodDescriptor, body: bytes) -> Message:
@@ -294,18 +280,10 @@ def _names(port: int, others: frozenset[str]) -> frozenset[str]:
     return others | {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]", *others)}
 
 
-def _target(service: Address) -> str:
-    return f"unix:{service.path}" if isinstance(service, UnixAddress) else str(service)
-
-
 def _listen(host: str, port: int) -> socket.socket:
     """Raises: StartError."""
     address = "127.0.0.1" if host == "localhost" else host
-    try:
-        is_loopback = ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        is_loopback = False
-    if not is_loopback:
+    if not TcpAddress(host=address, port=port).is_loopback:
         raise StartError(f"HTTP is answered on loopback alone; {host} can be reached by other machines")
     listener = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -45,37 +45,33 @@ class _Batch:
     outcome: asyncio.Task[Outcome]
 
 
+@dataclass(slots=True, eq=False)
 class LearnStream:
     """Answers one stream, with up to IN_FLIGHT batches under way.
 
     A batch waits for the earlier ones that name an id which it names too, of a memory or of a turn's session: the last
     word wins, and turns keep their order. When all places are taken nothing is read, so the connection itself slows the
     sender down.
+
+    Attributes:
+        learn: Stores a checked batch while the caller waits for it.
+        queue: The queue that it runs on.
+        wire: The stream.
+        feed: Signals that the service stops.
+        deadline: How long the caller waits for what it has sent.
+        method: The method's name, for the log.
     """
 
-    def __init__(
-        self, learn: Learn, queue: AdmissionQueue, wire: Messages, feed: Feed, deadline: Deadline, method: str
-    ) -> None:
-        """Prepare to answer an open stream.
-
-        Args:
-            learn: Stores a checked batch while the caller waits for it.
-            queue: The queue that it runs on.
-            wire: The stream.
-            feed: Signals that the service stops.
-            deadline: How long the caller waits for what it has sent.
-            method: The method's name, for the log.
-        """
-        self._learn = learn
-        self._queue = queue
-        self._wire = wire
-        self._feed = feed
-        self._deadline = deadline
-        self._method = method
-        self._answered = asyncio.Event()
-        self._batches: asyncio.Queue[_Batch | None] = asyncio.Queue()
-        self._unfinished: set[_Batch] = set()
-        self._broken: InvalidRequest | Unavailable | None = None
+    learn: Learn
+    queue: AdmissionQueue
+    wire: Messages
+    feed: Feed
+    deadline: Deadline
+    method: str
+    _answered: asyncio.Event = field(default_factory=asyncio.Event)
+    _batches: asyncio.Queue[_Batch | None] = field(default_factory=asyncio.Queue)
+    _unfinished: set[_Batch] = field(default_factory=set)
+    _broken: InvalidRequest | Unavailable | None = None
 
     async def run(self) -> None:
         """Answer every batch that arrives.
@@ -103,10 +99,10 @@ class LearnStream:
     async def _next(self, tasks: asyncio.TaskGroup) -> _Batch | None:
         """The next batch, begun; None where the stream ends."""
         try:
-            data = await read_next(self._wire, self._feed)
+            data = await read_next(self.wire, self.feed)
         except Unavailable as stopping:
             # No more embedding, which would delay the stop; batches that wait for the disk are written.
-            self._deadline.end(stopping)
+            self.deadline.end(stopping)
             self._broken = stopping
             return None
         return None if data is None else await self._begin(data, tasks)
@@ -120,7 +116,7 @@ class LearnStream:
         try:
             if request is None:
                 decoding, project = partial(decode, pb.LearnStreamRequest, data), projects[0] if projects else ""
-                request = await self._queue.run(decoding, project=project, is_patient=True, is_bulk=True)
+                request = await self.queue.run(decoding, project=project, is_patient=True, is_bulk=True)
         except InvalidRequest as error:
             self._broken = error
             return None
@@ -136,17 +132,17 @@ class LearnStream:
         try:
             project = _batch(request).project
             storing = partial(self._store_now, request)
-            return await self._queue.run(storing, project=project, is_patient=True, is_bulk=True)
+            return await self.queue.run(storing, project=project, is_patient=True, is_bulk=True)
         except Exception as error:  # the stream goes on: the error is this batch's answer
             return await self._fail(error)
 
     def _store_now(self, request: pb.LearnStreamRequest) -> Any:
-        self._deadline.check()
+        self.deadline.check()
         check(request)
-        return self._learn(_batch(request))
+        return self.learn(_batch(request))
 
     async def _fail(self, error: Exception) -> Outcome:
-        return _failure(known(error, self._method))
+        return _failure(known(error, self.method))
 
     async def _write(self) -> None:
         batch_index = stored_count = 0
@@ -162,7 +158,7 @@ class LearnStream:
                     reply.failed.MergeFrom(outcome)
             stored_count += 0 if reply.HasField("failed") else batch.size
             reply.stored_count = stored_count
-            await self._wire.write(reply.SerializeToString())
+            await self.wire.write(reply.SerializeToString())
             self._unfinished.discard(batch)
             self._answered.set()
             batch_index += 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -37,7 +36,7 @@ from hummock.memories.garden import ReviewCommand
 from hummock.rpc import values
 from hummock.rpc.conversion import value_of
 from hummock.rpc.message_tables import Layout, encode, table_of
-from hummock.rpc.validation import check
+from hummock.rpc.validation import check, placed
 from hummock.text.template import told
 from hummock_client.v1 import context_service_pb2, memory_pb2, memory_service_pb2
 from hummock_kernels.messages import HEX, written
@@ -110,7 +109,7 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
     fields = _fields_of(paths)
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
-    with _inside("memory."):
+    try:
         changes: dict[str, Any] = {path: _new_value(path, sent) for path in paths}
         changes |= {f"{path}_set": True for path in paths if path in _CLEARABLE}
         return values.identifier("id", sent.id), Changes(
@@ -119,6 +118,8 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
             is_unproven=not caller.may(Verb.INDEX, request.project),
             lacks_admin=not caller.may(Verb.ADMIN, request.project),
         )
+    except InvalidRequest as error:
+        raise placed(error, "memory.") from None
 
 
 def memories_to_delete(request: memory_service_pb2.DeleteMemoriesRequest) -> tuple[tuple[str, ...], Filter | None]:
@@ -266,7 +267,7 @@ def _lesson(index: int, sent: memory_pb2.Memory, writer: str, vectors: Iterator[
             return Lesson(draft=made)
         return Lesson(draft=made, vector=next(vectors) if vectors else values.vector("vector", sent.vector))
     except InvalidRequest as error:
-        raise InvalidRequest(f"memories[{index}].{error.field}", error.rule) from error
+        raise placed(error, f"memories[{index}].") from None
 
 
 def _kind(sent: memory_pb2.Memory) -> MemoryKind:
@@ -284,15 +285,6 @@ def _trust(sent: memory_pb2.Memory) -> float:
 def _detail(sent: memory_pb2.Memory) -> Detail:
     name = sent.WhichOneof("detail")
     return value_of(_DETAILS[name], getattr(sent, name)) if name else None
-
-
-@contextmanager
-def _inside(prefix: str) -> Iterator[None]:
-    """Puts the place of a memory before the fields of its errors."""
-    try:
-        yield
-    except InvalidRequest as error:
-        raise InvalidRequest(prefix + error.field, error.rule) from error
 
 
 def _mask(paths: Sequence[str]) -> tuple[str, ...]:

@@ -39,74 +39,44 @@ SERVICES: tuple[ServiceDescriptor, ...] = tuple(
 
 READ, LEARN, ADMIN = Verb.READ, Verb.LEARN, Verb.ADMIN
 
-_ROWS: Mapping[str, Mapping[str, tuple[Verb] | tuple[Verb, Lane] | tuple[Verb, Lane, Lane]]] = {
-    "ContextService": {
-        "Recall": (READ, Lane.INLINE, Lane.READ),
-        "Render": (READ,),
-        "RenderTurn": (LEARN, Lane.READ, Lane.WRITE),
-        "Learn": (LEARN,),
-        "LearnTurn": (LEARN,),
-        "LearnStream": (LEARN, Lane.BATCHES),
-        "Search": (READ,),
-        "Explain": (READ,),
-        "Feedback": (LEARN,),
-    },
+_RIGHTS: Mapping[str, Mapping[Verb, str]] = {
+    "ContextService": {READ: "Recall Render Search Explain", LEARN: "RenderTurn Learn LearnTurn LearnStream Feedback"},
     "MemoryService": {
-        "GetMemory": (READ,),
-        "BatchGetMemories": (READ,),
-        "ListMemories": (READ,),
-        "UpdateMemory": (LEARN,),
-        "DeleteMemories": (LEARN,),
-        # For good: the learning log as well, which no repeat brings back.
-        "Forget": (ADMIN,),
-        # Writers must not approve their own memories, and agents must not read held ones.
-        "ListReview": (ADMIN,),
-        "ApproveReview": (ADMIN,),
-        "RejectReview": (ADMIN,),
-        "WatchMemories": (READ,),
-        "MapMemories": (READ,),
+        READ: "GetMemory BatchGetMemories ListMemories WatchMemories MapMemories",
+        LEARN: "UpdateMemory DeleteMemories",
+        # Forget is for good: the learning log as well, which no repeat brings back. Writers must not approve their own
+        # memories, and agents must not read held ones.
+        ADMIN: "Forget ListReview ApproveReview RejectReview",
     },
     "SessionService": {
-        "GetOrCreateActiveSession": (LEARN,),
-        "CreateSession": (LEARN,),
-        "GetSession": (READ,),
-        "ListSessions": (READ,),
-        "UpdateSession": (LEARN,),
-        "DeleteSession": (LEARN,),
-        "AppendMessage": (LEARN,),
-        "UpdateMessage": (LEARN,),
-        "DeleteMessage": (LEARN,),
-        "ListMessages": (READ,),
-        "WatchMessages": (READ,),
+        READ: "GetSession ListSessions ListMessages WatchMessages",
+        LEARN: "GetOrCreateActiveSession CreateSession UpdateSession DeleteSession"
+        " AppendMessage UpdateMessage DeleteMessage",
     },
     "ProjectService": {
-        "GetProject": (READ,),
-        "ListProjects": (READ,),
+        READ: "GetProject ListProjects GetProjectSettings WatchProject ExportProject",
         # An indexer describes the repository at each run.
-        "UpdateProject": (LEARN,),
-        "DeleteProject": (ADMIN,),
-        "GetProjectSettings": (READ,),
-        "UpdateProjectSettings": (ADMIN,),
-        "WatchProject": (READ,),
-        "ExportProject": (READ,),
+        LEARN: "UpdateProject",
         # An export contains settings.
-        "ImportProject": (ADMIN, Lane.MESSAGES),
+        ADMIN: "DeleteProject UpdateProjectSettings ImportProject",
     },
     "LearningService": {
-        "GetLearningState": (READ,),
-        "WatchLearningState": (READ,),
-        "UpdateLearningSettings": (ADMIN,),
-        "ObserveTurn": (LEARN,),
-        "LearnKeywords": (LEARN,),
-        "ReplayLearning": (READ,),
-        "ListLearningEvents": (READ,),
+        READ: "GetLearningState WatchLearningState ReplayLearning ListLearningEvents",
+        LEARN: "ObserveTurn LearnKeywords",
+        ADMIN: "UpdateLearningSettings",
     },
-    "AdminService": {
-        # Concerns no project; clients call it as a health check.
-        "GetStatus": (READ,)
-    },
+    # Concerns no project; clients call it as a health check.
+    "AdminService": {READ: "GetStatus"},
 }
-"""Verb of each method; lane, and lane of the second half, where they do not follow from the contract."""
+"""Methods of each service by the right that they require."""
+
+_LANES: Mapping[str, tuple[Lane] | tuple[Lane, Lane]] = {
+    "Recall": (Lane.INLINE, Lane.READ),
+    "RenderTurn": (Lane.READ, Lane.WRITE),
+    "LearnStream": (Lane.BATCHES,),
+    "ImportProject": (Lane.MESSAGES,),
+}
+"""Lane, and lane of the second half, of methods for which they do not follow from the contract."""
 
 Request = TypeVar("Request", bound=Message)
 
@@ -152,18 +122,23 @@ def _lane_of(method: MethodDescriptor) -> Lane:
     return Lane.READ if is_read(method) else Lane.WRITE
 
 
-def _policy(method: MethodDescriptor, verb: Verb, lane: Lane | None = None, then: Lane | None = None) -> MethodPolicy:
+def _policy(method: MethodDescriptor, verb: Verb) -> MethodPolicy:
+    lane, *then = _LANES.get(method.name) or (_lane_of(method),)
     return MethodPolicy(
         method=name_of(method),
         verb=verb,
-        lane=lane or _lane_of(method),
-        then=then,
+        lane=lane,
+        then=then[0] if then else None,
         is_of_all=method.name in _OF_ALL_PROJECTS,
     )
 
 
 POLICIES: Mapping[str, Mapping[str, MethodPolicy]] = {
-    service.name: {name: _policy(service.methods_by_name[name], *row) for name, row in _ROWS[service.name].items()}
+    service.name: {
+        name: _policy(service.methods_by_name[name], verb)
+        for verb, names in _RIGHTS[service.name].items()
+        for name in names.split()
+    }
     for service in SERVICES
 }
 """Policies by the names of services and of their methods."""

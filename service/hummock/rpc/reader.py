@@ -107,9 +107,7 @@ class Forward:
     def handler(self, method: MethodDescriptor) -> Handler:
         """The handler that forwards one method."""
         name = name_of(method)
-        if method.client_streaming:
-            return self._stream(name)
-        return self._reply_stream(name) if method.server_streaming else self._unary(name)
+        return self._stream(name) if method.client_streaming or method.server_streaming else self._unary(name)
 
     def _unary(self, name: str) -> Handler:
         call_there: aio.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(name)
@@ -125,23 +123,8 @@ class Forward:
 
         return grpc.unary_unary_rpc_method_handler(answer)
 
-    def _reply_stream(self, name: str) -> Handler:
-        call_there: aio.UnaryStreamMultiCallable[bytes, bytes] = self._channel.unary_stream(name)
-
-        async def answer(data: bytes, context: Context) -> AsyncIterator[bytes]:
-            try:
-                with self._in_flight.counted():
-                    call = call_there(data, timeout=context.time_remaining(), metadata=_metadata(context))
-                    async with _until_left(call):
-                        async for reply in call:
-                            yield reply
-            except (aio.AioRpcError, Unavailable) as error:
-                await _abort(context, error)
-
-        return grpc.unary_stream_rpc_method_handler(answer)
-
     def _stream(self, name: str) -> Handler:
-        """On the wire one message is a stream of one, so it does for a single reply as well."""
+        """On the wire one message is a stream of one, so it does for a single request or reply as well."""
         call_there: aio.StreamStreamMultiCallable[bytes, bytes] = self._channel.stream_stream(name)
 
         async def answer(requests: AsyncIterator[bytes], context: Context) -> AsyncIterator[bytes]:

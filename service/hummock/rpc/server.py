@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -175,33 +175,19 @@ class Server:
 
 
 async def serve(
-    use_cases: UseCases,
-    lanes: Lanes,
-    address: str,
+    starting: Awaitable[Server],
     *,
-    access: Access = _OPEN,
-    inside: UnixAddress | None = None,
-    shares_port: bool = False,
-    activity: Callable[[], Activity] | None = None,
     warm_up: Callable[[Address], None] | None = None,
     on_listening: Callable[[Address], None] | None = None,
     on_hangup: Callable[[], None] | None = None,
-    drain_s: float = DRAIN_S,
 ) -> None:
     """Serves until SIGTERM or SIGINT, then drains and returns. A second signal ends the process at once.
 
     Args:
-        use_cases: The functions that answer.
-        lanes: The queues on which calls run.
-        address: `host:port` or `unix:path`.
-        access: Access control.
-        inside: Address for other parts of the service; None if there are none.
-        shares_port: Whether other processes listen on its port.
-        activity: Counters of the service; None if no calls are counted.
+        starting: `Server.start`, not yet awaited.
         warm_up: Gets the address; runs on a thread after listening and before calls are let in.
         on_listening: Gets the address, with the chosen port, once calls are accepted.
         on_hangup: Called at each SIGHUP, once calls may come in.
-        drain_s: Seconds that running calls have to end.
 
     Raises:
         StartError: The address cannot be used.
@@ -209,9 +195,7 @@ async def serve(
     asked_to_stop = _stop_event()
     if on_hangup is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, on_hangup)
-    server = await Server.start(
-        use_cases, lanes, address, access=access, inside=inside, shares_port=shares_port, activity=activity
-    )
+    server = await starting
     try:
         if warm_up is not None:
             await _unless(asked_to_stop, partial(warm_up, server.address))
@@ -221,7 +205,7 @@ async def serve(
                 on_listening(server.address)
         await asked_to_stop.wait()
     finally:
-        await server.stop(drain_s)
+        await server.stop()
 
 
 async def _unless(asked_to_stop: asyncio.Event, work: Callable[[], None]) -> None:

@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Any, Literal, Protocol, cast
@@ -188,24 +189,21 @@ def _answered(request_type: type[Message], answer: Callable[[Any], Message], dat
     return to_bytes(answer(parse(request_type, data)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class ReplyStream:
-    """Answers the calls of one method. A slow reader slows its own stream down and nothing else."""
+    """Answers the calls of one method. A slow reader slows its own stream down and nothing else.
 
-    def __init__(
-        self, request_type: type[Message], method: Callable[[Any], Steps], queue: AdmissionQueue, feed: Feed
-    ) -> None:
-        """Calls of a method.
+    Attributes:
+        request_type: Type of its requests, which name a project.
+        method: Its steps.
+        queue: The queue that they run on.
+        feed: Wakes them.
+    """
 
-        Args:
-            request_type: Of its requests, which name a project.
-            method: Its steps.
-            queue: Where they run.
-            feed: Wakes them.
-        """
-        self._request_type = request_type
-        self._method = method
-        self._queue = queue
-        self._feed = feed
+    request_type: type[Message]
+    method: Callable[[Any], Steps]
+    queue: AdmissionQueue
+    feed: Feed
 
     async def answer(self, data: bytes, wire: Replies, caller: str = "") -> None:
         """Send all replies. Raises: what the method raises; Unavailable, when the service stops meanwhile.
@@ -216,11 +214,11 @@ class ReplyStream:
             caller: The caller that the stream counts for.
         """
         check_size(data)
-        with self._feed.until_over():
-            request: Any = await self._queue.run(partial(parse, self._request_type, data), is_patient=True)
-            steps = _Walk(self._method(request))
+        with self.feed.until_over():
+            request: Any = await self.queue.run(partial(parse, self.request_type, data), is_patient=True)
+            steps = _Walk(self.method(request))
             try:
-                with self._feed.following(request.project, caller) as moved:
+                with self.feed.following(request.project, caller) as moved:
                     await self._send(steps, request.project, moved, wire)
             finally:
                 steps.close()
@@ -228,7 +226,7 @@ class ReplyStream:
     async def _send(self, steps: _Walk, project: str, moved: asyncio.Event, wire: Replies) -> None:
         while True:
             moved.clear()
-            step = await self._queue.run(steps.next, project=project, is_patient=True)
+            step = await self.queue.run(steps.next, project=project, is_patient=True)
             if step is None:
                 return
             if isinstance(step, bytes):

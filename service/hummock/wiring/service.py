@@ -55,7 +55,7 @@ from hummock.rpc.lanes import Lanes, inline_queue
 from hummock.rpc.listening import LONGEST_SOCKET_PATH_BYTES, Address, UnixAddress, parse_address
 from hummock.rpc.methods import UseCases
 from hummock.rpc.readers import Readers
-from hummock.rpc.server import Access
+from hummock.rpc.server import Access, Server
 from hummock.rpc.server import serve as serve_calls
 from hummock.text.tokens import EstimatedTokens, TokenCounter, counter_of
 from hummock.wiring import stores
@@ -144,13 +144,15 @@ def serve(
         tune_interpreter()
         asyncio.run(
             serve_calls(
-                use_cases,
-                lanes,
-                address_of(settings),
-                access=access,
-                inside=inside,
-                shares_port=readers is not None,
-                activity=activity,
+                Server.start(
+                    use_cases,
+                    lanes,
+                    address_of(settings),
+                    access=access,
+                    inside=inside,
+                    shares_port=readers is not None,
+                    activity=activity,
+                ),
                 warm_up=partial(readers.listen, service=inside) if readers and inside else None,
                 on_listening=listening,
                 on_hangup=reload,
