@@ -109,7 +109,7 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
     for name, value in stored.metadata:
         message.metadata[name] = value
     if stored.expire_time is not None:
-        values.set_timestamp(message.expire_time, stored.expire_time)
+        message.expire_time.CopyFrom(values.timestamp(stored.expire_time))
     message.chunk_count = stored.chunk_count
     if stored.supersedes:
         message.supersedes.extend(stored.supersedes)
@@ -119,10 +119,10 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
     message.summary = stored.index.summary
     if stored.index.tags:
         message.tags.extend(stored.index.tags)
-    values.set_timestamp(message.create_time, stored.create_time)
-    values.set_timestamp(message.update_time, stored.update_time)
+    message.create_time.CopyFrom(values.timestamp(stored.create_time))
+    message.update_time.CopyFrom(values.timestamp(stored.update_time))
     if stored.event_time is not None:
-        values.set_timestamp(message.event_time, stored.event_time)
+        message.event_time.CopyFrom(values.timestamp(stored.event_time))
     if stored.payload is not None:
         fill_payload(message, stored.payload, with_raw=with_raw)
         message.text = told(stored.payload)
@@ -202,7 +202,7 @@ def receipt(kept: Receipt) -> recall_pb2.Receipt:
         message.min_cosine = kept.min_cosine
     if kept.min_of_best is not None:
         message.min_similarity_of_best = kept.min_of_best
-    values.set_timestamp(message.as_of, kept.as_of)
+    message.as_of.CopyFrom(values.timestamp(kept.as_of))
     message.elapsed.CopyFrom(values.duration(kept.elapsed_s))
     for stage in kept.stages:
         seconds, nanoseconds = divmod(round(stage.elapsed_s * 1e9), 1_000_000_000)

@@ -7,7 +7,6 @@ from typing import Final
 
 from hummock.core.activity import Activity, Latency
 from hummock.core.project import ServiceStatus
-from hummock.rpc import values
 from hummock.rpc.admission import Load
 from hummock.rpc.call import CallContext
 from hummock.rpc.conversion import message_of
@@ -92,10 +91,11 @@ def status_response(status: ServiceStatus, load: Load) -> pb.GetStatusResponse:
         ),
         running_calls=load.running,
         waiting_calls=load.waiting,
-        embedding=pb.EmbeddingStatus(
+        embedding=message_of(
+            pb.EmbeddingStatus,
+            embedding,
             pending_count=embedding.pending,
-            rate=embedding.rate,
-            time_left=values.optional_duration(embedding.time_left_s(embedding.pending)),
+            time_left=embedding.time_left_s(embedding.pending),
             failed_count=embedding.failed,
             embedded_count=embedding.embedded,
             reused_count=embedding.reused,

@@ -194,7 +194,7 @@ def _set_condition(where: memory_pb2.MemoryFilter, name: str, changed: RecallQue
     value = getattr(changed.filter, name)
     where.ClearField(name)  # type: ignore[arg-type] # a field of MemoryFilter has the same name in core
     if isinstance(value, float):
-        values.set_timestamp(getattr(where, name), value)
+        getattr(where, name).CopyFrom(values.timestamp(value))
     elif value:
         getattr(where, name).extend(sorted(value) if isinstance(value, frozenset) else value)
 

@@ -244,7 +244,7 @@ class CallRecord:
         """Record the reply."""
         self._reply = reply.rest if isinstance(reply, Spliced) else reply
         if self._audit_fields is not None:
-            self._audit_fields.reply(self._reply)
+            self._audit_fields.note(self._reply)
 
     def leave(self, outcome: str, reason: str) -> None:
         """Ends the call: "OK", or the name of its status and the reason of its failure."""
@@ -314,18 +314,15 @@ class AuditFields:
         """Note a request: the projects it names, the ids in it, and the sizes of its lists."""
         self.projects.update(dict.fromkeys(projects))
         self.counts["requests"] += 1
-        self._note(request, _DEPTH)
-
-    def reply(self, reply: Message) -> None:
-        """Record the ids and the counts of a reply."""
-        self._note(reply, _DEPTH)
+        self.note(request)
 
     def told(self) -> Mapping[str, Any]:
         """The parts of a line that are not empty."""
         said = {"projects": list(self.projects), "ids": list(self.ids), "counts": dict(self.counts)}
         return {name: value for name, value in said.items() if value}
 
-    def _note(self, message: Message, depth: int) -> None:
+    def note(self, message: Message, depth: int = _DEPTH) -> None:
+        """Note the ids and the counts of a message, and of those within it down to a depth."""
         for field, value in message.ListFields():
             if field.message_type is not None:
                 self._note_inner(field, field.message_type, value, depth)
@@ -347,7 +344,7 @@ class AuditFields:
             self.counts[field.name] += len(value)
         if depth > 1:
             for each in value[:MOST_IDS] if field.is_repeated else (value,):
-                self._note(each, depth - 1)
+                self.note(each, depth - 1)
 
     def _note_ids(self, ids: Any) -> None:
         for each in ids:

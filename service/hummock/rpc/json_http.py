@@ -121,8 +121,9 @@ class JsonHttp:
             ],
         )
         tls = self._tls
+        here = {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost", "[::1]", *self._also_named)}
         config = config_of(
-            app_of(self._channel, _names(self.port, self._also_named), self._interceptor, self._scheme),
+            app_of(self._channel, self._also_named | here, self._interceptor, self._scheme),
             _DRAIN_S,
             ssl_context_factory=None if tls is None else lambda *_: tls.for_http(),
             lifespan="off",
@@ -274,10 +275,6 @@ def _timeout_s(headers: Mapping[str, str]) -> float | None:
     if not (given.isascii() and given.isdecimal() and len(given) <= 10):
         raise Refused(grpc.StatusCode.INVALID_ARGUMENT, "Connect-Timeout-Ms is not a number of milliseconds")
     return int(given) / 1000
-
-
-def _names(port: int, others: frozenset[str]) -> frozenset[str]:
-    return others | {f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]", *others)}
 
 
 def _listen(host: str, port: int) -> socket.socket:

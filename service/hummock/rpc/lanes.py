@@ -41,11 +41,6 @@ class Lane(Enum):
         return self in {Lane.MESSAGES, Lane.BATCHES}
 
     @cached_property
-    def is_bulk(self) -> bool:
-        """Whether interactive work goes first."""
-        return self.takes_stream
-
-    @cached_property
     def gives_stream(self) -> bool:
         """Whether its methods give a stream of replies."""
         return self not in {Lane.INLINE, Lane.READ, Lane.WRITE}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
@@ -87,7 +87,7 @@ class LearnStream:
 
     async def _read(self, tasks: asyncio.TaskGroup) -> None:
         while True:
-            while len(under_way := self._unfinished) >= IN_FLIGHT or _size(under_way) >= IN_FLIGHT_MEMORIES:
+            while len(self._unfinished) >= IN_FLIGHT or sum(one.size for one in self._unfinished) >= IN_FLIGHT_MEMORIES:
                 self._answered.clear()
                 await self._answered.wait()
             batch = await self._next(tasks)
@@ -164,10 +164,6 @@ class LearnStream:
             batch_index += 1
 
 
-def _size(batches: Iterable[_Batch]) -> int:
-    return sum(batch.size for batch in batches)
-
-
 def _batch(request: pb.LearnStreamRequest) -> Batch:
     return request.learn_turn if request.HasField("learn_turn") else request.learn
 
@@ -181,10 +177,11 @@ def _names(batch: Batch) -> frozenset[tuple[str, str, str]]:
 def _failure(error: HummockError) -> Message:
     """The status of a batch, with field paths relative to the batch and not to the stream's message."""
     if isinstance(error, RulesBroken):
-        error = RulesBroken([Violation(field=_unplaced(one.field), rule=one.rule) for one in error.violations])
+        error = RulesBroken(
+            [
+                Violation(field=one.field.removeprefix("learn.").removeprefix("learn_turn."), rule=one.rule)
+                for one in error.violations
+            ]
+        )
     status: Message = to_proto(error)
     return status
-
-
-def _unplaced(field: str) -> str:
-    return field.removeprefix("learn.").removeprefix("learn_turn.")

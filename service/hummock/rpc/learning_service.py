@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 from hummock.core.errors import InvalidRequest
 from hummock.core.learning import LoggedEvent
-from hummock.core.learning_requests import EntryLearnt, LearningPage, ObserveCommand, ScanScope
+from hummock.core.learning_requests import LearningPage, ObserveCommand, ScanScope
 from hummock.learning.background import Scan
 from hummock.learning.state import Learning
 from hummock.rpc import learning_messages, values
@@ -151,8 +151,9 @@ def told(scan: Scan) -> Steps:
         yield pb.LearnKeywordsResponse(total=before.total, done=done)
     while True:
         progress = scan.since(done)
-        yield from _entries(progress.learnt, progress.total, done)
-        done += len(progress.learnt)
+        for one in progress.learnt:
+            done += 1
+            yield pb.LearnKeywordsResponse(total=progress.total, done=done, entry=message_of(pb.EntryLearnt, one))
         if progress.end is not None:
             yield pb.LearnKeywordsResponse(
                 total=progress.total, done=done, end=pb.ScanEnd.ValueType(progress.end), reason=progress.reason
@@ -160,11 +161,6 @@ def told(scan: Scan) -> Steps:
             return
         if not progress.learnt:
             yield UNTIL_WRITTEN
-
-
-def _entries(learnt: tuple[EntryLearnt, ...], total: int, done: int) -> Iterator[pb.LearnKeywordsResponse]:
-    for number, one in enumerate(learnt, start=done + 1):
-        yield pb.LearnKeywordsResponse(total=total, done=number, entry=message_of(pb.EntryLearnt, one))
 
 
 def _state_token(project: str, scope: str, version: tuple[int, int]) -> str:

@@ -111,33 +111,6 @@ def exposure_of(address: Address) -> Exposure:
     return Exposure.MACHINE if address.is_loopback else Exposure.NETWORK
 
 
-def check_allowed(address: Address, *, is_encrypted: bool, allow_remote_plaintext: bool, has_tokens: bool) -> None:
-    """Check that an address is safe to open to other machines.
-
-    Args:
-        address: To listen on.
-        is_encrypted: Whether it uses TLS.
-        allow_remote_plaintext: Whether other machines may reach it without encryption.
-        has_tokens: Whether any token is configured.
-
-    Raises: StartError.
-    """
-    if isinstance(address, UnixAddress) or address.is_loopback:
-        return
-    if not (is_encrypted or allow_remote_plaintext):
-        raise StartError(
-            f"{address} can be reached from other machines, and what is sent there is not encrypted: anyone on the "
-            f"way could read and write every memory; set tls_certificate and tls_key, listen on {DEFAULT_ADDRESS}, or "
-            "pass allow_remote_plaintext if the network is trusted"
-        )
-    if not has_tokens:
-        raise StartError(
-            f"{address} can be reached from other machines, and there is no token by which to know who calls; make one "
-            "for this data directory, `hummock tokens create NAME --scope 'PROJECT:learn'`, and give it to the caller "
-            "as HUMMOCK_TOKEN"
-        )
-
-
 def check_bindable(address: Address) -> None:
     """Check that the address can be bound. Raises: StartError: names the obstacle."""
     if isinstance(address, UnixAddress):

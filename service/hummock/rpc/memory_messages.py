@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from google.protobuf.field_mask_pb2 import FieldMask
@@ -28,13 +29,11 @@ from hummock.core.memory import (
     Origin,
     Payload,
     QueryVector,
-    SecretsFound,
 )
-from hummock.core.review import Quarantined
 from hummock.memories.forget import ForgetCommand
 from hummock.memories.garden import ReviewCommand
 from hummock.rpc import values
-from hummock.rpc.conversion import value_of
+from hummock.rpc.conversion import message_of, value_of
 from hummock.rpc.message_tables import Layout, encode, table_of
 from hummock.rpc.validation import check, placed
 from hummock.text.template import told
@@ -106,7 +105,7 @@ def memory_changes(request: memory_service_pb2.UpdateMemoryRequest, caller: Call
     if not request.memory.id:
         raise InvalidRequest("memory.id", "is empty; say which memory")
     sent = memory_pb2.Memory(id=request.memory.id)
-    fields = _fields_of(paths)
+    fields = [field for path in paths for field in (_KIND_OF_DETAIL if path == "detail" else (path,))]
     FieldMask(paths=fields).MergeMessage(request.memory, sent)
     check(sent, "memory.", only=("id", *fields))
     try:
@@ -173,13 +172,6 @@ def review_command(
     )
 
 
-def held_memory(held: Quarantined) -> memory_service_pb2.HeldMemory:
-    """A memory held for review, with all that it would become."""
-    message = memory_service_pb2.HeldMemory(memory=memory(held.memory, with_raw=True), families=held.families)
-    values.set_timestamp(message.hold_time, held.hold_time)
-    return message
-
-
 def memory(stored: Memory, superseded_by: Sequence[str] = (), *, with_raw: bool = False) -> memory_pb2.Memory:
     """Convert a memory and the ids of its replacements; the texts are unset in the index view."""
     return memory_pb2.Memory.FromString(
@@ -219,17 +211,8 @@ _TABLES = [
 
 def memory_event(event: MemoryEvent, *, with_raw: bool = False) -> memory_service_pb2.MemoryEvent:
     """The event of one memory, as a message."""
-    message = memory_service_pb2.MemoryEvent(
-        change=memory_service_pb2.MemoryEventType.ValueType(event.type), id=event.memory_id, seq=event.seq
-    )
-    if event.memory is not None:
-        message.memory.CopyFrom(memory(event.memory, with_raw=with_raw))
-    return message
-
-
-def secrets_found(found: SecretsFound) -> context_service_pb2.SecretsFound:
-    """The number of secrets of a kind, as a message."""
-    return context_service_pb2.SecretsFound(kind=found.kind, count=found.count, redacted=found.redacted)
+    now = None if event.memory is None else memory(event.memory, with_raw=with_raw)
+    return message_of(memory_service_pb2.MemoryEvent, event, change=event.type, id=event.memory_id, memory=now)
 
 
 def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
@@ -241,7 +224,7 @@ def learn_response(learned: Learned) -> context_service_pb2.LearnResponse:
                 id=result.id,
                 status=context_service_pb2.LearnStatus.ValueType(result.status),
                 duplicate_of=result.duplicate_of,
-                secrets=map(secrets_found, result.secrets),
+                secrets=map(partial(message_of, context_service_pb2.SecretsFound), result.secrets),
                 held_for=result.held_for,
                 pin_ignored=result.pin_ignored,
             )
@@ -295,11 +278,6 @@ def _mask(paths: Sequence[str]) -> tuple[str, ...]:
         if path not in _CHANGEABLE:
             raise InvalidRequest("update_mask", f"names {path[:64]!r}, which cannot be changed; it may name {allowed}")
     return tuple(paths)
-
-
-def _fields_of(paths: Sequence[str]) -> tuple[str, ...]:
-    """Fields of a message that the paths of a mask name; "detail" names any of its fields."""
-    return tuple(field for path in paths for field in (_KIND_OF_DETAIL if path == "detail" else (path,)))
 
 
 def _new_value(path: str, sent: memory_pb2.Memory) -> object:

@@ -9,7 +9,7 @@ from hummock.core.memory import EventPage
 from hummock.memories.forget import Forget
 from hummock.memories.garden import Garden, Review
 from hummock.rpc import memory_messages, values
-from hummock.rpc.call import CallContext, Reading, Require, inside, project_read, that_fits
+from hummock.rpc.call import CallContext, Require, inside, project_read, that_fits
 from hummock.rpc.conversion import message_of
 from hummock.rpc.memory_messages import memory_event
 from hummock.rpc.status import MAX_REPLY_BYTES
@@ -67,12 +67,14 @@ class MemoryServicer:
     def BatchGetMemories(self, request: pb.BatchGetMemoriesRequest, call: CallContext) -> pb.BatchGetMemoriesResponse:
         """Returns several memories, as many as a reply has room for."""
         ids = values.identifiers("ids", request.ids)
-        project = self._project(request)
+        project = project_read(request, self._require)
         full, with_raw = values.wants_full(request.view, unset_means_full=True), values.wants_raw(request.view)
         most_bytes = request.max_reply_bytes or MAX_REPLY_BYTES
         reply, left_bytes = pb.BatchGetMemoriesResponse(), most_bytes - _ROOM_FOR_IDS_BYTES
         # Read in one transaction, so that a batch written meanwhile is seen whole or not at all.
-        there = ids if len(ids) <= _READ_AT_ONCE else self._those_there(project, ids, request.min_seq)
+        there: Collection[str] = ids
+        if len(ids) > _READ_AT_ONCE:
+            there = {one.id for one in self._garden.get(project, ids, request.min_seq, full=False) if one is not None}
         for start in range(0, len(ids), _READ_AT_ONCE):
             call.deadline.check()
             some = ids[start : start + _READ_AT_ONCE]
@@ -93,13 +95,9 @@ class MemoryServicer:
                 reply.omitted_ids.append(one.id)
         return reply
 
-    def _those_there(self, project: str, ids: Sequence[str], min_seq: int) -> Collection[str]:
-        found = self._garden.get(project, ids, min_seq, full=False)
-        return {one.id for one in found if one is not None}
-
     def ListMemories(self, request: pb.ListMemoriesRequest, call: CallContext) -> pb.ListMemoriesResponse:
         """Returns the memories of a project in pages, shorter ones where a page would not fit into a reply."""
-        project = self._project(request)
+        project = project_read(request, self._require)
         where = values.memory_filter("filter", request.filter)
         after = page_number(request, request.page_token) or 0
         full, with_raw = values.wants_full(request.view, unset_means_full=False), values.wants_raw(request.view)
@@ -168,7 +166,11 @@ class MemoryServicer:
         def page_of(size: int) -> pb.ListReviewResponse:
             page = self._review.page(project, after, size)
             return pb.ListReviewResponse(
-                held=map(memory_messages.held_memory, page.held), next_page_token=page_token(request, page.next_after)
+                held=[
+                    message_of(pb.HeldMemory, held, memory=memory_messages.memory(held.memory, with_raw=True))
+                    for held in page.held
+                ],
+                next_page_token=page_token(request, page.next_after),
             )
 
         return that_fits(page_of, values.page_size(request.page_size))
@@ -211,15 +213,12 @@ class MemoryServicer:
 
     def WatchMemories(self, request: pb.WatchMemoriesRequest, call: CallContext) -> Steps:
         """Streams the events of a project's memories."""
-        self._project(request)
+        project_read(request, self._require)
         return watch_memories(self._garden, request, self._require)
 
     def MapMemories(self, request: pb.MapMemoriesRequest, call: CallContext) -> Steps:
         """Streams memories as points of a plane."""
-        return map_memories(self._garden, self._project(request), values.identifiers("ids", request.ids))
-
-    def _project(self, request: Reading) -> str:
-        return project_read(request, self._require)
+        return map_memories(self._garden, project_read(request, self._require), values.identifiers("ids", request.ids))
 
 
 def watch_memories(garden: Garden, request: pb.WatchMemoriesRequest, require: Require) -> Steps:

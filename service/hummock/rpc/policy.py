@@ -116,14 +116,11 @@ def is_read(method: MethodDescriptor) -> bool:
     return bool(method.GetOptions().idempotency_level == MethodOptions.NO_SIDE_EFFECTS)
 
 
-def _lane_of(method: MethodDescriptor) -> Lane:
-    if method.server_streaming:
-        return Lane.READ_STREAM if is_read(method) else Lane.WRITE_STREAM
-    return Lane.READ if is_read(method) else Lane.WRITE
-
-
 def _policy(method: MethodDescriptor, verb: Verb) -> MethodPolicy:
-    lane, *then = _LANES.get(method.name) or (_lane_of(method),)
+    usual = Lane.READ if is_read(method) else Lane.WRITE
+    if method.server_streaming:
+        usual = Lane.READ_STREAM if is_read(method) else Lane.WRITE_STREAM
+    lane, *then = _LANES.get(method.name, (usual,))
     return MethodPolicy(
         method=name_of(method),
         verb=verb,
@@ -170,7 +167,7 @@ def projects_of(request: Message) -> list[str]:
     """Return the projects that a request names; empty names are left out."""
     descriptor: Any = request.DESCRIPTOR
     found: list[str] = []
-    for path in _paths_of(descriptor):
+    for path in _paths(descriptor):
         holder: Any = request
         for name in path:
             if not holder.HasField(name):
@@ -182,11 +179,7 @@ def projects_of(request: Message) -> list[str]:
 
 
 @cache
-def _paths_of(message: Descriptor) -> tuple[tuple[str, ...], ...]:
-    return tuple(_paths(message, ()))
-
-
-def _paths(message: Descriptor, above: tuple[Descriptor, ...]) -> list[tuple[str, ...]]:
+def _paths(message: Descriptor, above: tuple[Descriptor, ...] = ()) -> list[tuple[str, ...]]:
     """Paths of the submessages with a project's name, () for the message itself; repeated messages are skipped."""
     found: list[tuple[str, ...]] = []
     for field in message.fields:

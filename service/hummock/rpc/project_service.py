@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hummock.core.memory import Origin
-from hummock.core.project import EmbeddingStatus, Project
+from hummock.core.project import Project
 from hummock.core.settings import SettingsShown
 from hummock.rpc import values
 from hummock.rpc.call import CallContext
@@ -62,7 +62,9 @@ class ProjectServicer:
                 yield UNTIL_WRITTEN
                 continue
             shown = now.memory_count, now.pending_count
-            yield watch_message(now, self._use_cases.embedding_status())
+            embedding = self._use_cases.embedding_status()
+            time_left = embedding.time_left_s(now.pending_count)
+            yield message_of(pb.WatchProjectResponse, now, rate=embedding.rate, time_left=time_left)
 
     def UpdateProject(self, request: pb.UpdateProjectRequest, call: CallContext) -> pb.UpdateProjectResponse:
         """Changes the named fields of a project's information."""
@@ -128,11 +130,4 @@ def project_message(stored: Project, *, whole: bool) -> pb.ProjectDetails:
         kinds=[message_of(pb.KindCount, kind=kind, count=count) for kind, count in kinds],
         feedback=stored.feedback if whole else None,
         graph=stored.graph and message_of(pb.GraphStatus, stored.graph, row_count=stored.graph.rows),
-    )
-
-
-def watch_message(stored: Project, embedding: EmbeddingStatus) -> pb.WatchProjectResponse:
-    """Progress of a project's embedding, as a message."""
-    return message_of(
-        pb.WatchProjectResponse, stored, rate=embedding.rate, time_left=embedding.time_left_s(stored.pending_count)
     )

@@ -12,7 +12,6 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
-from hummock.core.settings import ProjectSettings
 from hummock.core.transfer import (
     ExportedMemory,
     ExportPage,
@@ -62,8 +61,9 @@ def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Ste
     export = use_cases.export
     end = transfer_pb2.TransferEnd(held_count=export.held_count(project.name))
     pages = export(project, with_vectors=request.with_vectors)
+    header = message_of(transfer_pb2.TransferHeader, project.info, version=VERSION, settings=own_settings(settings))
     parts = chain(
-        [[_header(project.info, settings)]],
+        [[transfer_pb2.TransferRecord(header=header)]],
         # Before the memories, which are stored together with what was learnt about them. Events keep their order.
         _chunks(map(event_record, export.events(project.name))),
         chain.from_iterable(_chunks(_records(page, project.emb_space)) for page in pages),
@@ -72,8 +72,8 @@ def export_project(use_cases: UseCases, request: pb.ExportProjectRequest) -> Ste
     for records in parts:
         end.record_count += len(records)
         end.memory_count += sum(record.HasField("memory") for record in records)
-        yield _export_response(records, project.memory_count)
-    yield _export_response([transfer_pb2.TransferRecord(end=end)], project.memory_count)
+        yield pb.ExportProjectResponse(records=records, memory_count=project.memory_count)
+    yield pb.ExportProjectResponse(records=[transfer_pb2.TransferRecord(end=end)], memory_count=project.memory_count)
 
 
 def _records(page: ExportPage, emb_space: str) -> Iterator[transfer_pb2.TransferRecord]:
@@ -97,10 +97,6 @@ def _chunks(records: Iterable[transfer_pb2.TransferRecord]) -> Iterator[list[tra
             chunk, chunk_bytes = [], 0
     if chunk:
         yield chunk
-
-
-def _export_response(records: list[transfer_pb2.TransferRecord], memory_count: int) -> pb.ExportProjectResponse:
-    return pb.ExportProjectResponse(records=records, memory_count=memory_count)
 
 
 class ImportStream:
@@ -135,7 +131,7 @@ def import_lines(use_cases: UseCases, request: pb.ImportProjectRequest) -> pb.Im
         try:
             part = _given(line.record)
         except InvalidRequest as error:
-            failures.append(_import_failure(line.number, error))
+            failures.append(pb.ImportFailure(number=line.number, status=to_proto(error)))
             continue
         if part is not None:
             numbers.append(line.number)
@@ -230,27 +226,22 @@ def _given_chunk(at: int, sent: transfer_pb2.TransferChunk) -> GivenChunk:
     return GivenChunk(values=np.frombuffer(sent.values, "<f4").astype(np.float32), tokens=sent.tokens)
 
 
-def _header(info: ProjectInfo, settings: ProjectSettings) -> transfer_pb2.TransferRecord:
-    """The first record."""
-    made = message_of(transfer_pb2.TransferHeader, info, version=VERSION, settings=own_settings(settings))
-    return transfer_pb2.TransferRecord(header=made)
-
-
 def _memory_record(exported: ExportedMemory, emb_space: str) -> transfer_pb2.TransferRecord:
     """A memory with all that was asked for."""
-    record = transfer_pb2.TransferRecord()
-    message = record.memory
-    message.memory.CopyFrom(memory(exported.memory, with_raw=True))
+    sent = memory(exported.memory, with_raw=True)
     for name in _OUTPUT_ONLY:
-        message.memory.ClearField(name)
-    values.set_timestamp(message.update_time, exported.memory.update_time)
-    if exported.session_position >= 0:
-        message.session_position = exported.session_position
-    if exported.embeddings:
-        message.emb_space = emb_space
-    for embedding in exported.embeddings:
-        message.chunks.add(values=embedding.vector.astype("<f4").tobytes(), tokens=embedding.tokens.tobytes())
-    return record
+        sent.ClearField(name)
+    made = transfer_pb2.TransferMemory(
+        memory=sent,
+        update_time=values.timestamp(exported.memory.update_time),
+        session_position=exported.session_position if exported.session_position >= 0 else None,
+        emb_space=emb_space if exported.embeddings else "",
+        chunks=(
+            transfer_pb2.TransferChunk(values=one.vector.astype("<f4").tobytes(), tokens=one.tokens.tobytes())
+            for one in exported.embeddings
+        ),
+    )
+    return transfer_pb2.TransferRecord(memory=made)
 
 
 def _conversation(part: Session | GivenMessage) -> transfer_pb2.TransferRecord:
@@ -276,10 +267,7 @@ def _import_response(numbers: Sequence[int], imported: Imported) -> pb.ImportPro
         expired_count=imported.expired,
         event_count=imported.events,
         left_event_count=imported.left_events,
-        failures=[_import_failure(numbers[place], error) for place, error in imported.failures],
+        failures=[
+            pb.ImportFailure(number=numbers[place], status=to_proto(error)) for place, error in imported.failures
+        ],
     )
-
-
-def _import_failure(number: int, error: InvalidRequest) -> pb.ImportFailure:
-    """Why a line was not taken in."""
-    return pb.ImportFailure(number=number, status=to_proto(error))

@@ -44,14 +44,11 @@ _TURN: Final = table_of(pb.RenderTurnResponse.DESCRIPTOR)
 
 def turn_query(request: pb.RenderTurnRequest, until_s: float | None = None) -> RenderQuery:
     """A turn's rendering. Args as for `render_query`. Raises: InvalidRequest."""
-    bare = pb.RenderTurnRequest()
-    bare.CopyFrom(request)
-    bare.ClearField("request_id")
     commit = RenderCommit(
         scope=values.identifier("scope", request.scope),
         turn=request.turn,
         request_id=request.request_id.lower(),
-        fingerprint=values.hashed(bare),
+        fingerprint=values.fingerprint(request),
     )
     try:
         return render_query(request.render, until_s, commit)

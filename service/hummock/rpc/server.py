@@ -17,15 +17,16 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hummock.core.activity import Activity
+from hummock.core.errors import StartError
 from hummock.rpc.dispatch import InFlight
 from hummock.rpc.interceptor import Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import (
+    DEFAULT_ADDRESS,
     DRAIN_S,
     Address,
     UnixAddress,
     bind,
-    check_allowed,
     check_bindable,
     drain,
     parse_address,
@@ -58,12 +59,20 @@ class Access:
 
     def check(self, address: Address) -> None:
         """Check that the address is safe to open. Raises: StartError."""
-        check_allowed(
-            address,
-            is_encrypted=self.tls is not None,
-            allow_remote_plaintext=self.allow_remote_plaintext,
-            has_tokens=self.interceptor.has_tokens,
-        )
+        if isinstance(address, UnixAddress) or address.is_loopback:
+            return
+        if self.tls is None and not self.allow_remote_plaintext:
+            raise StartError(
+                f"{address} can be reached from other machines, and what is sent there is not encrypted: anyone on the "
+                "way could read and write every memory; set tls_certificate and tls_key, listen on "
+                f"{DEFAULT_ADDRESS}, or pass allow_remote_plaintext if the network is trusted"
+            )
+        if not self.interceptor.has_tokens:
+            raise StartError(
+                f"{address} can be reached from other machines, and there is no token by which to know who calls; make "
+                "one for this data directory, `hummock tokens create NAME --scope 'PROJECT:learn'`, and give it to the "
+                "caller as HUMMOCK_TOKEN"
+            )
 
 
 _OPEN = Access()

@@ -85,7 +85,15 @@ class SessionServicer:
     def UpdateSession(self, request: pb.UpdateSessionRequest, call: CallContext) -> pb.UpdateSessionResponse:
         """Changes the named fields of a session."""
         with inside(request.project, self._require):
-            written = self._sessions.change(change_session(request))
+            named = values.mask(request.update_mask.paths, _UPDATABLE)
+            written = self._sessions.change(
+                ChangeSession(
+                    **values.write(request),
+                    session_id=values.identifier("session.id", request.session.id),
+                    title=values.identifier("session.title", request.session.title) if "title" in named else None,
+                    is_archived=request.session.archived if "archived" in named else None,
+                )
+            )
         return pb.UpdateSessionResponse(session=_session(written.session), seq=written.seq)
 
     def DeleteSession(self, request: pb.DeleteSessionRequest, call: CallContext) -> pb.DeleteSessionResponse:
@@ -178,17 +186,6 @@ class SessionServicer:
             return request.after_position
         newest = request.newest if request.HasField("newest") else _DEFAULT_MESSAGES
         return self._sessions.position_before(request.project, session, newest, _REPLY_BYTES)
-
-
-def change_session(request: pb.UpdateSessionRequest) -> ChangeSession:
-    """The fields that the mask names."""
-    named = values.mask(request.update_mask.paths, _UPDATABLE)
-    return ChangeSession(
-        **values.write(request),
-        session_id=values.identifier("session.id", request.session.id),
-        title=values.identifier("session.title", request.session.title) if "title" in named else None,
-        is_archived=request.session.archived if "archived" in named else None,
-    )
 
 
 def update_message(

@@ -10,49 +10,34 @@ from google.protobuf.message import Message
 from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin, SecretPolicy
 from hummock.core.recall import DecayMode
-from hummock.core.render import PartialQuotas
 from hummock.core.review import ReviewPolicy
-from hummock.core.settings import (
-    SETTING_PATHS,
-    FormBudgets,
-    HistorySettings,
-    PresetSettings,
-    ProjectSettings,
-    RetentionSettings,
-    ReviewSettings,
-    SecretSettings,
-    SettingsShown,
-    SmallTalkPolicy,
-    TimeSettings,
-    TurnSettings,
-    Value,
-)
+from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, ProjectSettings, SettingsShown, SmallTalkPolicy, Value
 from hummock.rpc import values
 from hummock_client.v1 import settings_pb2
 
 _MOST_SHOWN: Final = 64
 _CONVERTED: Final[Mapping[str, Callable[[Any], object]]] = {
     "origins": lambda numbers: frozenset(map(Origin, numbers)),
-    "decay_mode": lambda number: DecayMode(number) if number else None,
+    "decay_mode": DecayMode,
+    "secrets.policy": SecretPolicy,
+    "review.policy": ReviewPolicy,
+    "small_talk": SmallTalkPolicy,
+    "zone": lambda zone: values.time_zone("settings.times.zone", zone) or None,
 }
+"""What makes a value of a message's, by the names of settings or their paths."""
 
 
 def project_settings(sent: settings_pb2.ProjectSettings) -> ProjectSettings:
-    """The settings that are set in a message."""
-    return ProjectSettings(
-        chat=PresetSettings(**_said(sent.chat)),
-        code=PresetSettings(**_said(sent.code)),
-        agent=PresetSettings(**_said(sent.agent)),
-        codex=PresetSettings(**_said(sent.codex)),
-        budget_tokens=FormBudgets(**_said(sent.budget_tokens)),
-        quotas=PartialQuotas(**_said(sent.quotas)),
-        history=HistorySettings(**_said(sent.history)),
-        secrets=SecretSettings(policy=SecretPolicy(sent.secrets.policy) if sent.secrets.policy else None),
-        retention=RetentionSettings(**_said(sent.retention)),
-        review=ReviewSettings(policy=ReviewPolicy(sent.review.policy) if sent.review.policy else None),
-        turns=TurnSettings(small_talk=SmallTalkPolicy(sent.turns.small_talk) if sent.turns.small_talk else None),
-        times=TimeSettings(zone=values.time_zone("settings.times.zone", sent.times.zone) or None),
-    )
+    """The settings that are set in a message. Raises: InvalidRequest: an unknown time zone."""
+    return ProjectSettings(**{group.name: _group(group.name, given) for group, given in sent.ListFields()})
+
+
+def _group(group: str, given: Message) -> Any:
+    parts: dict[str, object] = {}
+    for field, value in given.ListFields():
+        convert = _CONVERTED.get(f"{group}.{field.name}") or _CONVERTED.get(field.name)
+        parts[field.name] = value if convert is None else convert(value)
+    return type(getattr(NO_SETTINGS, group))(**parts)
 
 
 def setting_paths(mask: Sequence[str]) -> frozenset[str]:
@@ -94,11 +79,3 @@ def _settings(said: Iterable[tuple[str, Value]]) -> settings_pb2.ProjectSettings
         else:
             setattr(getattr(message, group), name, value)
     return message
-
-
-def _said(group: Message) -> dict[str, Any]:
-    return {field.name: _CONVERTED.get(field.name, _itself)(value) for field, value in group.ListFields()}
-
-
-def _itself(value: Any) -> object:
-    return value

@@ -89,13 +89,8 @@ def fingerprint(request: Message) -> bytes:
     bare = type(request)()
     bare.CopyFrom(request)
     bare.ClearField("request_id")
-    return hashed(bare)
-
-
-def hashed(message: Message) -> bytes:
-    """16 bytes that are equal for messages that are equal."""
-    digest = blake2b(message.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
-    digest.update(message.SerializeToString(deterministic=True))
+    digest = blake2b(request.DESCRIPTOR.full_name.encode() + b"\0", digest_size=16)
+    digest.update(bare.SerializeToString(deterministic=True))
     return digest.digest()
 
 
@@ -217,27 +212,12 @@ def page_size(asked: int, unset_means: int = DEFAULT_PAGE_SIZE) -> int:
 
 def timestamp(unix_seconds: float) -> Timestamp:
     """The time, to the microsecond: a float64 of seconds holds no more."""
-    time = Timestamp()
-    set_timestamp(time, unix_seconds)
-    return time
-
-
-def set_timestamp(message: Timestamp, unix_seconds: float) -> None:
-    """Sets a Timestamp to the time, to the microsecond."""
     # So far from 1970 the last instants of the year 9999 round up to a time that no Timestamp holds.
     seconds, microseconds = divmod(min(round(unix_seconds * 1e6), LAST_MICROSECOND), 1_000_000)
-    message.SetInParent()
-    message.seconds = seconds
-    message.nanos = 1000 * microseconds
+    return Timestamp(seconds=seconds, nanos=1000 * microseconds)
 
 
 def duration(seconds: float) -> Duration:
     """The span, to the nanosecond."""
-    span = Duration()
-    span.seconds, span.nanos = divmod(round(seconds * 1e9), 1_000_000_000)
-    return span
-
-
-def optional_duration(seconds: float | None) -> Duration | None:
-    """The span, to the nanosecond; None stays unset."""
-    return None if seconds is None else duration(seconds)
+    whole, nanos = divmod(round(seconds * 1e9), 1_000_000_000)
+    return Duration(seconds=whole, nanos=nanos)
