@@ -158,6 +158,6 @@ def test_one_that_does_not_end_is_ended(pipe: Path, monkeypatch: pytest.MonkeyPa
 def test_readers_that_were_told_nothing_end_too() -> None:
     with Readers(1, command("import sys; sys.stdin.read()"), "the settings") as beside:
         (reader,) = beside._readers
-        process = reader._process
+        process = reader.process
     assert process is not None
     assert process.poll() == 0

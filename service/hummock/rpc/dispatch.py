@@ -40,6 +40,16 @@ or a callable that finishes it in a second lane; in a lane of replies it yields 
 arguments and returns the function that answers the messages of one stream.
 """
 
+Run = Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]]
+"""Returns the reply to a request, or sends the stream of replies; admits each request before it is run."""
+
+_SHAPES: Mapping[tuple[bool, bool], Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler]] = {
+    (False, False): grpc.unary_unary_rpc_method_handler,
+    (False, True): grpc.unary_stream_rpc_method_handler,
+    (True, True): grpc.stream_stream_rpc_method_handler,
+}
+"""What makes gRPC's handler of a function, by whether the method takes and gives a stream."""
+
 _OK = grpc.StatusCode.OK.name
 _CANCELLED = grpc.StatusCode.CANCELLED.name
 
@@ -133,14 +143,14 @@ class Method:
 
     Attributes:
         policy: The method's.
-        run: Returns the reply to a request, or sends the stream of replies; admits each request before it is run.
+        run: Answers a call that was let in.
         in_flight: Counts the calls.
         interceptor: Authenticates the callers.
         shape: Makes gRPC's handler of a function.
     """
 
     policy: MethodPolicy
-    run: Callable[[Any, Context, CallRecord, Deadline], Awaitable[bytes | None]]
+    run: Run
     in_flight: InFlight
     interceptor: Interceptor
     shape: Callable[[Callable[[Any, Context], Awaitable[bytes | None]]], Handler]
@@ -263,8 +273,8 @@ def method(
     answer: Answer,
     lanes: Lanes,
     in_flight: InFlight,
-    feed: Feed,
     interceptor: Interceptor,
+    feed: Feed | None = None,
 ) -> Method:
     """A method of the contract. Its handlers get bytes, as they are registered without (de)serialisers.
 
@@ -273,49 +283,37 @@ def method(
         answer: The servicer's method.
         lanes: The queues.
         in_flight: Counts calls.
-        feed: Wakes streams of replies.
         interceptor: Authenticates the callers.
+        feed: Wakes streams of replies; required for a method that has some.
     """
-    policy = policy_of(descriptor)
-    if not policy.lane.gives_stream:
-        return unary_method(descriptor, answer, lanes, in_flight, interceptor)
-    run = _stream_run(policy, GetMessageClass(descriptor.input_type), answer, lanes.queue_of(policy.lane), feed)
-    takes_stream = policy.lane.takes_stream
-    shape = grpc.stream_stream_rpc_method_handler if takes_stream else grpc.unary_stream_rpc_method_handler
-    return Method(policy, run, in_flight, interceptor, shape)
+    policy, request_type = policy_of(descriptor), GetMessageClass(descriptor.input_type)
+    run: Run = Unary(request_type, policy, answer, lanes).run
+    if feed is not None and policy.lane.gives_stream:
+        run = partial(_run_stream, request_type, policy, answer, lanes.queue_of(policy.lane), feed)
+    return Method(policy, run, in_flight, interceptor, _SHAPES[policy.lane.takes_stream, policy.lane.gives_stream])
 
 
-def unary_method(
-    descriptor: MethodDescriptor, answer: Answer, lanes: Lanes, in_flight: InFlight, interceptor: Interceptor
-) -> Method:
-    """A method with one reply; Args as for `method`."""
-    policy = policy_of(descriptor)
-    unary = Unary(GetMessageClass(descriptor.input_type), policy, answer, lanes)
-    return Method(policy, unary.run, in_flight, interceptor, grpc.unary_unary_rpc_method_handler)
-
-
-def _stream_run(
-    policy: MethodPolicy, request_type: type[Message], answer: Answer, queue: AdmissionQueue, feed: Feed
-) -> Callable[[Any, Context, CallRecord, Deadline], Awaitable[None]]:
-    async def give_replies(data: bytes, context: Context, record: CallRecord, deadline: Deadline) -> None:
-        replies = ReplyStream(request_type, partial(_admitted, answer, record, deadline), queue, feed)
-        await replies.answer(data, _Guarded(context, record), peer_of(context))
-
-    async def answer_messages(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
-        # One function for each stream: it keeps state between messages.
-        admitted = partial(_admitted, answer(), record, deadline)
-        await answer_each(request_type, admitted, queue, context, feed)
-
-    async def learn_batches(_: object, context: Context, record: CallRecord, deadline: Deadline) -> None:
-        admitted = partial(_admitted, answer, record, deadline)
-        await LearnStream(admitted, queue, context, feed, deadline, policy.method).run()
-
+async def _run_stream(
+    request_type: type[Message],
+    policy: MethodPolicy,
+    answer: Answer,
+    queue: AdmissionQueue,
+    feed: Feed,
+    request: Any,
+    context: Context,
+    record: CallRecord,
+    deadline: Deadline,
+) -> None:
+    # One function for each stream of messages: it keeps state between them.
+    admitted = partial(_admitted, answer() if policy.lane is Lane.MESSAGES else answer, record, deadline)
     match policy.lane:
         case Lane.MESSAGES:
-            return answer_messages
+            await answer_each(request_type, admitted, queue, context, feed)
         case Lane.BATCHES:
-            return learn_batches
-    return give_replies
+            await LearnStream(admitted, queue, context, feed, deadline, policy.method).run()
+        case _:
+            replies = ReplyStream(request_type, admitted, queue, feed)
+            await replies.answer(request, _Guarded(context, record), peer_of(context))
 
 
 def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: Message) -> Any:
@@ -331,14 +329,14 @@ def _admitted(answer: Answer, record: CallRecord, deadline: Deadline, request: M
     return reply
 
 
+@dataclass(frozen=True, slots=True)
 class _Guarded:
     """The end of a stream that is written to for as long as the caller's token counts."""
 
-    def __init__(self, wire: Replies, record: CallRecord) -> None:
-        self._wire = wire
-        self._visit = record
+    wire: Replies
+    record: CallRecord
 
     async def write(self, message: bytes) -> None:
         """Sends a message. Raises: TokenInvalid."""
-        self._visit.look_again()
-        await self._wire.write(message)
+        self.record.look_again()
+        await self.wire.write(message)

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, Protocol
 
@@ -113,41 +114,32 @@ class Meter(Protocol):
         """Record a finished call; called on the event loop, so it must take only microseconds."""
 
 
+@dataclass(slots=True, eq=False)
 class Interceptor:
-    """Authenticates and records calls. Without an authenticator all callers are the machine's owner."""
+    """Authenticates and records calls. Without an authenticator all callers are the machine's owner.
 
-    def __init__(
-        self,
-        authenticator: Authenticator | None = None,
-        audit: AuditLog | None = None,
-        meters: tuple[Meter, ...] = (),
-        slow_s: float | None = None,
-        now: Callable[[], float] = time.time,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Build an interceptor.
+    Attributes:
+        authenticator: Authenticates callers by their tokens.
+        audit: Records writes and administrative calls.
+        meters: Receive every call that has ended.
+        slow_s: Calls that take longer are logged, except streams; None logs none.
+        now: Unix seconds.
+        monotonic: Seconds from some start.
+        reads_traces: Whether trace headers are read.
+    """
 
-        Args:
-            authenticator: Authenticates callers by their tokens.
-            audit: Records writes and administrative calls.
-            meters: Receive every call that has ended.
-            slow_s: Calls that take longer are logged, except streams; None logs none.
-            now: Unix seconds.
-            monotonic: Seconds from some start.
-        """
-        self._authenticator = authenticator
-        self.audit = audit
-        self.meters = meters
-        self.reads_traces = False
-        """Whether trace headers are read."""
-        self.slow_s = slow_s
-        self.now = now
-        self.monotonic = monotonic
+    authenticator: Authenticator | None = None
+    audit: AuditLog | None = None
+    meters: tuple[Meter, ...] = ()
+    slow_s: float | None = None
+    now: Callable[[], float] = time.time
+    monotonic: Callable[[], float] = time.monotonic
+    reads_traces: bool = False
 
     @property
     def has_tokens(self) -> bool:
         """Whether any token is configured."""
-        return self._authenticator is not None and self._authenticator.has_tokens
+        return self.authenticator is not None and self.authenticator.has_tokens
 
     def turned_away(self, policy: MethodPolicy, outcome: str, reason: str) -> None:
         """Record a call that was refused before it got a record."""
@@ -157,7 +149,7 @@ class Interceptor:
 
     def caller(self, metadata: Iterable[tuple[str, str | bytes]]) -> Caller:
         """The caller with this metadata. Raises: TokenInvalid."""
-        if self._authenticator is None:
+        if self.authenticator is None:
             return LOCAL
         said: str | None = None
         is_over_http = False
@@ -172,13 +164,13 @@ class Interceptor:
 
     def caller_of(self, authorization: str | None, *, is_over_http: bool) -> Caller:
         """The caller with this Authorization header, as `Authenticator.caller` reads it. Raises: TokenInvalid."""
-        if self._authenticator is None:
+        if self.authenticator is None:
             return LOCAL
         try:
-            return self._authenticator.caller(authorization, is_over_http=is_over_http)
+            return self.authenticator.caller(authorization, is_over_http=is_over_http)
         finally:
-            if self._authenticator.news and self.audit is not None:
-                self._note_tokens(self._authenticator, self.audit)
+            if self.authenticator.news and self.audit is not None:
+                self._note_tokens(self.authenticator, self.audit)
 
     def _note_tokens(self, authenticator: Authenticator, audit: AuditLog) -> None:
         """Record a change of the token file, before any call that uses the new tokens."""

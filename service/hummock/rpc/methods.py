@@ -111,7 +111,7 @@ def handlers(
     answers = servicers(use_cases, lanes.load, activity)
     return [
         Methods(
-            method(descriptor, getattr(answers[service.name], descriptor.name), lanes, in_flight, feed, interceptor)
+            method(descriptor, getattr(answers[service.name], descriptor.name), lanes, in_flight, interceptor, feed)
             for service in SERVICES
             for descriptor in service.methods
         )

@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 from hummock.core.errors import Unavailable
 from hummock.recall.cache import CachedRecall
 from hummock.rpc.context_service import RecallServicer
-from hummock.rpc.dispatch import Context, Handler, InFlight, Methods, unary_method
+from hummock.rpc.dispatch import Context, Handler, InFlight, Methods, method
 from hummock.rpc.interceptor import PEER, Interceptor
 from hummock.rpc.lanes import Lanes
 from hummock.rpc.listening import CORE_RECEIVE_BYTES, DRAIN_S, Address, bind, drain, server_options
@@ -82,10 +82,10 @@ async def serve_recalls(
     in_flight, servicer = InFlight(), RecallServicer(recall)
     async with aio.insecure_channel(service, options=_CHANNEL_OPTIONS) as channel:
         forward = Forward(channel, in_flight)
-        there = [method for service in (*SERVICES, *_SERVICES_OF_GRPC) for method in service.methods]
+        there = [each for service in (*SERVICES, *_SERVICES_OF_GRPC) for each in service.methods]
         handlers = Methods(
-            (unary_method(_RECALL, servicer.Recall, lanes, in_flight, interceptor),),
-            {name_of(method): forward.handler(method) for method in there},
+            (method(_RECALL, servicer.Recall, lanes, in_flight, interceptor),),
+            {name_of(each): forward.handler(each) for each in there},
         )
         server = aio.server(handlers=[handlers], options=server_options(shares_port=True, has_inside=False))
         bound = bind(server, address, tls)

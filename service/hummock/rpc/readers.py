@@ -12,6 +12,7 @@ import select
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event, Thread, Timer
 from time import monotonic
 from types import TracebackType
@@ -141,43 +142,43 @@ class Readers:
         return reader.is_listening()
 
 
+@dataclass(slots=True, eq=False)
 class _Reader:
     """One reader, through all restarts of its process."""
 
-    def __init__(self, command: Sequence[str], settings: str, closing: Event, ledger: int | None) -> None:
-        self._command = command
-        self._settings = settings
-        self._closing = closing
-        self._ledger = ledger
-        self._process: subprocess.Popen[str] | None = None
+    command: Sequence[str]
+    settings: str
+    closing: Event
+    ledger: int | None
+    process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
         """Raises: OSError: the system has no room for it."""
         self.end()
         # Its own process group: Ctrl-C at the terminal reaches only the service, which ends its readers in order.
-        self._process = subprocess.Popen(
-            self._command,
+        self.process = subprocess.Popen(
+            self.command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
             process_group=0,
-            pass_fds=() if self._ledger is None else (self._ledger,),
+            pass_fds=() if self.ledger is None else (self.ledger,),
         )
-        self.tell(self._settings)
+        self.tell(self.settings)
         # A concurrent close has not seen this process yet.
-        if self._closing.is_set():
+        if self.closing.is_set():
             self.let_go()
 
     def tell(self, line: str) -> None:
         """Send a line to the process; ignored if it has died or is ending."""
         with suppress(*_GONE):
-            stdin = _pipe(self._process, "stdin")
+            stdin = _pipe(self.process, "stdin")
             stdin.write(f"{line}\n")
             stdin.flush()
 
     def tell_where(self, where: Mapping[str, str]) -> None:
         """Send the address to listen on and the descriptor of the counters."""
-        ledger = {} if self._ledger is None else {"ledger": self._ledger}
+        ledger = {} if self.ledger is None else {"ledger": self.ledger}
         self.tell(json.dumps({**where, **ledger}))
 
     def is_listening(self) -> bool:
@@ -186,24 +187,24 @@ class _Reader:
         too_late.start()
         try:
             with suppress(*_GONE):
-                return _pipe(self._process, "stdout").readline().startswith(LISTENING_ON)
+                return _pipe(self.process, "stdout").readline().startswith(LISTENING_ON)
             return False
         finally:
             too_late.cancel()
 
     def is_running(self) -> bool:
         """Whether it has not ended."""
-        return self._process is not None and self._process.poll() is None
+        return self.process is not None and self.process.poll() is None
 
     def wait_for_end(self) -> int | None:
         """Wait for the process to end, killing it if its heartbeat stops. Its exit status; None without a process."""
-        if self._process is None:
+        if self.process is None:
             return None
         with suppress(*_GONE):
-            if self._falls_silent(_pipe(self._process, "stdout").fileno()):
-                _log.error("reader_silent", pid=self._process.pid, for_s=BEAT_S * _SILENT_BEATS)
+            if self._falls_silent(_pipe(self.process, "stdout").fileno()):
+                _log.error("reader_silent", pid=self.process.pid, for_s=BEAT_S * _SILENT_BEATS)
                 self.kill()
-        return self._process.wait()
+        return self.process.wait()
 
     def _falls_silent(self, stdout: int) -> bool:
         """Waits until it does, or ends."""
@@ -213,7 +214,7 @@ class _Reader:
         while missed < _SILENT_BEATS:
             if not waiting.poll(BEAT_S * 1000):
                 # A reader that is ending sends no heartbeats and may take its time.
-                missed += not self._closing.is_set()
+                missed += not self.closing.is_set()
             elif not os.read(stdout, 4096):
                 return False
             else:
@@ -224,25 +225,25 @@ class _Reader:
         """Tell the reader to end."""
         # Unwritten data is no longer needed.
         with suppress(*_GONE):
-            _pipe(self._process, "stdin").close()
+            _pipe(self.process, "stdin").close()
 
     def end(self) -> None:
         """Waits until it has ended, and makes it end if that takes long."""
-        if self._process is None:
+        if self.process is None:
             return
         self.let_go()
         try:
-            self._process.wait(_STOP_S)
+            self.process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
             self.kill()
-            self._process.wait()
-        _pipe(self._process, "stdout").close()
-        self._process = None
+            self.process.wait()
+        _pipe(self.process, "stdout").close()
+        self.process = None
 
     def kill(self) -> None:
         """Ends it at once."""
-        if self._process is not None:
-            self._process.kill()
+        if self.process is not None:
+            self.process.kill()
 
 
 def _pipe(process: subprocess.Popen[str] | None, name: Literal["stdin", "stdout"]) -> IO[str]:

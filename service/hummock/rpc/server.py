@@ -79,27 +79,23 @@ _OPEN = Access()
 """Access for the owner of this machine, without tokens."""
 
 
+@dataclass(eq=False)
 class Server:
     """A server that listens. Calls are answered UNAVAILABLE, and health says NOT_SERVING, until `open`."""
 
-    def __init__(
-        self,
-        server: aio.Server,
-        checks: health.aio.HealthServicer,
-        in_flight: InFlight,
-        feed: Feed,
-        addresses: Sequence[Address],
-        trouble: Callable[[], str],
-    ) -> None:
-        self._trouble = trouble
-        self._watching: asyncio.Task[None] | None = None
-        self._server = server
-        self._health = checks
-        self._in_flight = in_flight
-        self._feed = feed
-        self._stopping: asyncio.Task[None] | None = None
-        self._addresses = addresses
-        self.address = addresses[0]
+    _server: aio.Server
+    _health: health.aio.HealthServicer
+    _in_flight: InFlight
+    _feed: Feed
+    _addresses: Sequence[Address]
+    _trouble: Callable[[], str]
+    _watching: asyncio.Task[None] | None = None
+    _stopping: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> Address:
+        """The address that callers know."""
+        return self._addresses[0]
 
     @classmethod
     async def start(
