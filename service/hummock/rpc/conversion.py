@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from functools import cache, partial
+from operator import attrgetter
 from typing import Any, TypeVar
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -51,7 +52,7 @@ def value_of(kind: Callable[..., Value], message: Message, place: str = "", /, *
     """
     for name, read in _readers(kind, message.DESCRIPTOR):
         if name not in others:
-            others[name] = read(message, place)
+            others[name] = values.time(place + name, message, name) if read is None else read(message)
     return kind(**others)
 
 
@@ -76,24 +77,21 @@ def _converter(of: Descriptor) -> Callable[[Any], object]:
 
 
 @cache
-def _readers(kind: Any, of: Descriptor) -> list[tuple[str, Callable[[Message, str], object]]]:
-    """Each field of a value that a message has, and what reads it."""
+def _readers(kind: Any, of: Descriptor) -> list[tuple[str, Callable[[Any], object] | None]]:
+    """Each field of a value that a message has, and what reads it; None for a time."""
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind.__struct_fields__
     sources = {name: of.fields_by_name.get(name) or of.fields_by_name.get(name.removesuffix("_s")) for name in names}
     return [(name, _reader(source)) for name, source in sources.items() if source is not None]
 
 
-def _reader(field: FieldDescriptor) -> Callable[[Message, str], object]:
+def _reader(field: FieldDescriptor) -> Callable[[Any], object] | None:
     name, kind = field.name, field.message_type and field.message_type.full_name
     if kind == _TIME:
-        return lambda message, place: values.time(place + name, message, name)
+        return None
     if field.is_repeated:
-        return lambda message, _: tuple(getattr(message, name))
-    if not field.has_presence:
-        return lambda message, _: getattr(message, name)
-    read: Callable[[Any], object] = values.seconds if kind == _SPAN else _itself
-    return lambda message, _: read(getattr(message, name)) if message.HasField(name) else None
-
-
-def _itself(value: object) -> object:
-    return value
+        return lambda message: tuple(getattr(message, name))
+    if kind == _SPAN:
+        return lambda message: values.seconds(getattr(message, name)) if message.HasField(name) else None
+    if field.has_presence:
+        return lambda message: getattr(message, name) if message.HasField(name) else None
+    return attrgetter(name)

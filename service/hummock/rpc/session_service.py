@@ -25,7 +25,7 @@ from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
 from hummock.rpc.call import CallContext, Require, inside, project_read
-from hummock.rpc.conversion import message_of, value_of
+from hummock.rpc.conversion import message_of
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock_client.v1 import context_service_pb2, session_pb2
@@ -251,12 +251,13 @@ def turn_response(learned: LearnedTurn) -> context_service_pb2.LearnTurnResponse
 def _parse_side(field: str, sent: context_service_pb2.TurnSide) -> TurnSide:
     if not sent.text.strip():
         raise InvalidRequest(f"{field}.text", "is blank")
-    return value_of(
-        TurnSide,
-        sent,
-        f"{field}.",
+    return TurnSide(
+        text=sent.text,
         message_id=values.identifier(f"{field}.message_id", sent.message_id),
+        raw=sent.raw,
+        emotion_label=sent.emotion_label,
         speaker=values.identifier(f"{field}.speaker", sent.speaker),
+        create_time=values.time(f"{field}.create_time", sent, "create_time"),
     )
 
 
