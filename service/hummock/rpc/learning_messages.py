@@ -54,12 +54,11 @@ def learning_command(request: pb.UpdateLearningSettingsRequest) -> LearningComma
 
 def observe_command(request: pb.ObserveTurnRequest) -> ObserveCommand:
     """A turn that is over."""
-    return ObserveCommand(
+    return value_of(
+        ObserveCommand,
+        request,
         **values.write(request),
         scope=values.identifier("scope", request.scope),
-        turn=request.turn,
-        user_text=request.user_text,
-        assistant_text=request.assistant_text,
         used_ids=values.identifiers("used_memory_ids", request.used_memory_ids),
     )
 

@@ -28,7 +28,7 @@ from hummock.core.recall import (
 )
 from hummock.core.render import Searched, SearchQuery, SearchResult, SearchScope
 from hummock.rpc import values
-from hummock.rpc.conversion import message_of
+from hummock.rpc.conversion import message_of, value_of
 from hummock.rpc.message_tables import encode, table_of
 from hummock.rpc.validation import LARGEST_KEPT_BYTES, SHAPES_KEPT, placed, shape_of
 from hummock_client.v1 import context_service_pb2, recall_pb2
@@ -230,12 +230,8 @@ def degradation_values(degraded: Iterable[Degradation]) -> list[tuple[object, ..
 
 
 def _parse_intent(field: str, sent: recall_pb2.Intent) -> Intent:
-    return Intent(
-        domains=tuple(sent.domains),
-        action=sent.action,
-        keywords=tuple(sent.keywords),
-        times=tuple(_parse_interval(f"{field}.times[{place}]", interval) for place, interval in enumerate(sent.times)),
-    )
+    times = tuple(_parse_interval(f"{field}.times[{place}]", interval) for place, interval in enumerate(sent.times))
+    return value_of(Intent, sent, times=times)
 
 
 def _parse_interval(field: str, sent: recall_pb2.TimeInterval) -> TimeInterval:

@@ -25,7 +25,7 @@ from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
 from hummock.rpc import values
 from hummock.rpc.call import CallContext, Require, inside, project_read
-from hummock.rpc.conversion import message_of
+from hummock.rpc.conversion import message_of, value_of
 from hummock.rpc.streams import UNTIL_WRITTEN, Steps
 from hummock.rpc.tokens import page_number, page_token
 from hummock_client.v1 import context_service_pb2, session_pb2
@@ -108,13 +108,13 @@ class SessionServicer:
         """Appends a message."""
         with inside(request.project, self._require):
             appended = self._sessions.append(
-                AppendMessage(
+                value_of(
+                    AppendMessage,
+                    request,
                     **values.write(request),
                     session_id=values.identifier("session_id", request.session_id),
                     message_id=values.identifier("id", request.id),
                     role=PromptRole(request.role),
-                    content=request.content,
-                    raw=request.raw,
                 )
             )
         return message_of(pb.AppendMessageResponse, appended, id=appended.message_id)
