@@ -99,6 +99,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         pinned=sent.pinned,
         distinct_from=values.identifiers("distinct_from", sent.distinct_from),
         files=values.files("files", sent.files) if sent.files else (),
+        time_zone=values.time_zone("time_zone", sent.time_zone) if sent.time_zone else "",
     )
 
 
@@ -229,7 +230,6 @@ def memory_layout(*, with_raw: bool) -> Layout:
         "payload": ["content", "raw" if with_raw else "", details],
         "content_hash": ("content_hash", HEX),
         "fingerprint": "",
-        "time_zone": "",
     }
     return [[parts.get(name, name) for name in Memory.__struct_fields__], "text", "superseded_by"]
 
@@ -413,4 +413,5 @@ _CHANGES: dict[str, Callable[[Changes, memory_pb2.Memory], Changes]] = {
     "expire_time": _expire_time,
     "pinned": lambda changes, sent: replace(changes, pinned=sent.pinned),
     "files": lambda changes, sent: replace(changes, files=values.files("files", sent.files)),
+    "time_zone": lambda changes, sent: replace(changes, time_zone=values.time_zone("time_zone", sent.time_zone)),
 }
