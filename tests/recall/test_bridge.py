@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace as replaced
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.toy_models import build_tiny
@@ -17,6 +19,7 @@ from hummock.core.recall import KeywordMode, Preset, Recalled, RecallPath
 from hummock.models import PairDescription, open_embedder
 from hummock.ports.models import Embedder
 from hummock.recall import bridge
+from hummock.recall.bridge import OF_AS_SIMILAR, credit_of
 from tests.desk import Desk, ids, note
 from tests.fakes import FakeClock
 from tests.store.opening import opened
@@ -329,8 +332,33 @@ def test_a_text_in_the_other_language_is_credited_with_words_unless_the_query_ha
     assert after > before + 0.05 if is_credited else after == pytest.approx(before, abs=0.02)
 
 
+HALF = Across(unrelated=0.0, words=0.5, as_similar=0.7)
+
+
 @pytest.mark.parametrize(
-    ("han_share", "gain", "words"), [(0.0, 1.6, 0.7), (1.0, 1.6, 0.7), (0.75, 1.3, 0.35), (0.5, 1, 0)]
+    ("similarity", "scores", "credit"),
+    [
+        ((0.9, 0.4, 0.3), (0.0, 8.0, 2.0), 0.5 * 8.0),  # none in the query's language is about as similar
+        ((0.45, 0.2, 0.9), (0.0, 8.0, 0.0), 0.0),  # one is, and does not hold the words
+        ((0.6, 0.6, 0.1), (0.0, 4.0, 8.0), OF_AS_SIMILAR * 4.0),  # one is, and holds them
+        ((0.6, 0.5, 0.1), (0.0, 8.0, 0.0), 0.5 * 8.0),  # it holds so many that the share is less
+        ((math.nan, 0.5, 0.1), (0.0, 8.0, 2.0), 0.0),
+        ((0.0, 0.0, 0.0), (0.0, 8.0, 2.0), 0.0),
+        ((0.9, 0.2, 0.1), (math.nan, math.nan, math.nan), 0.0),
+    ],
+)
+def test_a_credit_is_bounded_by_what_texts_about_as_similar_have(
+    similarity: tuple[float, ...], scores: tuple[float, ...], credit: float
+) -> None:
+    """The first text is in the other language, the others are in the query's own."""
+    of_each = np.array([scores, scores], np.float32)
+    found = credit_of(of_each, np.array([True, False, False]), np.array(similarity, np.float32), HALF)
+    assert found.dtype == np.float32
+    assert found == pytest.approx(np.array([[credit, 0.0, 0.0]] * 2))
+
+
+@pytest.mark.parametrize(
+    ("han_share", "gain", "words"), [(0.0, 1.6, 0.7), (1.0, 1.6, 0.7), (0.75, 1.3, 0.7), (0.7, 1.24, 0), (0.5, 1, 0)]
 )
 def test_a_query_in_both_languages_needs_no_gain(han_share: float, gain: float, words: float) -> None:
     found = Across(unrelated=0.1, gain=1.6, words=0.7).of_query(han_share)

@@ -53,7 +53,9 @@ def test_the_newer_comes_first_for_questions_of_now_and_the_older_for_how_it_was
     assert order(old, OTHER, new, text="what did we eat there?") == ("old", "other", "new")
 
 
-@pytest.mark.parametrize("text", ["where do I live?", "where did I live before?", "我搬家之前住哪儿？", "what did we eat?"])
+@pytest.mark.parametrize(
+    "text", ["where do I live?", "where did I live before?", "我搬家之前住哪儿？", "what did we eat?"]
+)
 def test_nothing_is_said_where_no_note_is_similar_enough(text: str) -> None:
     assert order(Row(**OLD), Row(**NEW), text=text, min_similarity=0.99) == ()
 

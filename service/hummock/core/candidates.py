@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import IntFlag
 from functools import cache
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 from msgspec import Struct
@@ -211,6 +211,18 @@ class CorrectionScores(Struct, frozen=True, kw_only=True, eq=False):
     held: NDArray[np.uint32]
 
 
+class Credit(NamedTuple):
+    """What candidates in the other language are credited with for words that they cannot hold.
+
+    Attributes:
+        keyword: (n,) float32, as a BM25 score.
+        late: (n,) float32, as a max-sim; NaN for none.
+    """
+
+    keyword: NDArray[np.float32]
+    late: NDArray[np.float32]
+
+
 class Bridged(Struct, frozen=True, kw_only=True, eq=False):
     """Matches of a query's translation; a row is a candidate.
 
@@ -219,14 +231,14 @@ class Bridged(Struct, frozen=True, kw_only=True, eq=False):
         cosine: (n,) float32 of the best chunk; NaN without a vector.
         keyword: (n,) float32 BM25 score of the translated terms.
         matched: (n,) uint32, bit i is set if the candidate holds a translation of terms[i] of the query.
-        credit: (n,) float32, the least score by keyword that counts when paths are fused; None for no such credit.
+        credit: The least scores that count when paths are fused; None for none.
     """
 
     is_foreign: NDArray[np.bool_]
     cosine: NDArray[np.float32]
     keyword: NDArray[np.float32]
     matched: NDArray[np.uint32]
-    credit: NDArray[np.float32] | None = None
+    credit: Credit | None = None
 
 
 class TokenVectors(Struct, frozen=True, kw_only=True, eq=False):

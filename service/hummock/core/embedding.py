@@ -46,6 +46,10 @@ class Calibration:
         return (max(self.unrelated_latin, self.unrelated_han) + self.near_twin_bar) / 2
 
 
+ONE_LANGUAGE = 0.5
+"""Difference of its shares in both languages from which a query is in one of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Across:
     """What cosines say of a query and a text in different languages, in a space whose model reads both.
@@ -57,24 +61,29 @@ class Across:
         late_gain: The same for late interaction.
         words: What prose in the other language is credited with for words that it cannot hold, as a share of its
             similarity, in [0, 1].
+        as_similar: Share of its similarity from which a text in the query's own language counts as as similar, in
+            (0, 1]: below 1 where different models compare the two.
     """
 
     unrelated: float
     gain: float = 1.0
     late_gain: float = 1.0
     words: float = 0.0
+    as_similar: float = 1.0
 
     def of_query(self, han_share: float) -> Across:
         """What holds for a query with this share of Chinese, in [0, 1]: a query half in each language needs no gain.
 
-        A text of either language can hold its words, and is near its vector.
+        A text of either language can hold its words, and is near its vector. Credit for words has only a query of which
+        three quarters are in one language.
         """
         one_sided = abs(2 * han_share - 1)
         return Across(
             unrelated=self.unrelated,
             gain=1 + (self.gain - 1) * one_sided,
             late_gain=1 + (self.late_gain - 1) * one_sided,
-            words=self.words * one_sided,
+            words=self.words if one_sided >= ONE_LANGUAGE else 0.0,
+            as_similar=self.as_similar,
         )
 
     def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:

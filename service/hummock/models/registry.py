@@ -57,7 +57,7 @@ _ZH_MINILM_USE = TrioDescription(
     second=REGISTRY["all-MiniLM-L6-v2"],
     common=REGISTRY["use-multilingual-v3"],
     calibration=Calibration(unrelated_latin=0.058, unrelated_han=0.214, near_twin_bar=0.88, one_thing=0.35),
-    across=Across(unrelated=0.05),
+    across=Across(unrelated=0.05, words=0.9, as_similar=0.7),
 )
 TRIOS: dict[str, TrioDescription] = {_ZH_MINILM_USE.name: _ZH_MINILM_USE}
 """Three models of the registry as one."""

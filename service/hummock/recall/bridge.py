@@ -15,8 +15,8 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from hummock.core.candidates import Bridge, Bridged, Candidates, FoundBy
-from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.candidates import Bridge, Bridged, Candidates, Credit, FoundBy
+from hummock.core.embedding import Across, Embedding, EmbeddingSpace
 from hummock.core.memory import MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.recall import GlossedTerm, KeywordMode, Plan, RecallQuery
@@ -66,6 +66,10 @@ MOSTLY = 0.6
 
 HALF = 0.5
 """Share of Chinese from which a query is a Chinese one to a space that reads across."""
+
+OF_AS_SIMILAR = 0.6
+"""Share of the scores of texts in the query's own language that one as similar in the other language is credited with,
+at most."""
 
 _TABLES_KEPT = 64
 """Number of most recently used projects whose tables are cached."""
@@ -204,27 +208,38 @@ def add_translation_scores(
     if across and across.late_gain > 1:
         of_gloss = np.minimum(of_gloss * np.float32(across.late_gain), np.float32(1))
     if across and across.words:
-        similarity = space.calibration.similarity(candidates.cosine, han=features.is_han)
         # Code holds English names, whatever language the question has.
-        is_prose = found.rows["kind"] != MemoryKind.CODE_FRAGMENT
-        credit = _credit(candidates, by_both & is_prose, across.words, similarity)
-        candidates = replace(candidates, bridged=replace(said, credit=credit))
+        is_prose = by_both & (found.rows["kind"] != MemoryKind.CODE_FRAGMENT)
+        similarity = space.calibration.similarity(candidates.cosine, han=features.is_han)
+        words, of_tokens = credit_of(np.stack([candidates.keyword, late]), is_prose, similarity, across)
+        of_tokens[~(is_prose & np.isnan(of_gloss))] = np.nan
+        candidates = replace(candidates, bridged=replace(said, credit=Credit(words, of_tokens)))
     return candidates, np.where(by_both & ~np.isnan(of_gloss), of_gloss, late)
 
 
-def _credit(
-    found: Candidates, foreign: NDArray[np.bool_], share: float, similarity: NDArray[np.float32]
-) -> NDArray[np.float32] | None:
-    """What texts in the other language are credited with, so that those with the query's own words do not always win.
+def credit_of(
+    scores: NDArray[np.float32], foreign: NDArray[np.bool_], similarity: NDArray[np.float32], across: Across
+) -> NDArray[np.float32]:
+    """What texts in the other language are credited with by paths that compare words, which they cannot hold.
 
-    It is this share of the best score by keyword, less as they are less similar than the best; None for no credit.
+    A text has a share of the path's best score, less as it is less similar than the most similar one. It has no more
+    than OF_AS_SIMILAR of the scores of texts in the query's own language that are as similar, if there are any: those
+    could hold the words.
+
+    Args:
+        scores: (paths, n); NaN counts as 0.
+        foreign: (n,) the texts to credit; others get 0.
+        similarity: (n,) calibrated; NaN without a vector.
+        across: What holds for the query.
     """
-    similar = similarity.clip(min=0)
-    best = np.fmax.reduce(similar, initial=np.float32(0))
-    if not best:
-        return None
-    credit: NDArray[np.float32] = np.float32(share) * found.keyword.max(initial=0.0) * similar / best
-    return np.where(foreign, credit, np.float32(0))
+    similar = np.nan_to_num(similarity).clip(min=0)
+    own = np.where(foreign, np.float32(0), np.nan_to_num(scores))
+    of_best = similar / max(similar.max(initial=0.0), _TINY)
+    order = np.argsort(np.where(foreign, similar * -across.as_similar, -similar), kind="stable")
+    most = np.maximum.accumulate(np.where(foreign, -np.inf, own * OF_AS_SIMILAR)[:, order], axis=1)
+    credit = across.words * own.max(axis=1, keepdims=True, initial=0.0) * of_best
+    credit[:, order] = np.minimum(credit[:, order], np.where(np.isneginf(most), np.inf, most))
+    return np.where(foreign, credit, 0).astype(np.float32)
 
 
 def _cosine(found: Candidates, said: Bridged, features: QueryFeatures, space: EmbeddingSpace) -> NDArray[np.float32]:

@@ -197,15 +197,14 @@ def fuse(
         echo_hashes = np.fromiter(features.echoes(), np.uint64)
     matches_time = _matches_time(found, plan) if plan.times else _NO_TIME
     verdict = verdict_factors(found) if len(found.wrong) else _NO_VERDICT
-    # What texts in another language are credited with.
     credit = None if found.bridged is None else found.bridged.credit
     pool = Pool(
         rows=found.rows,
         cosine=found.cosine,
-        keyword=found.keyword if credit is None else np.fmax(found.keyword, credit),
+        keyword=found.keyword if credit is None else np.fmax(found.keyword, credit.keyword),
         matched=found.matched,
         evidence=spoken_for if len(spoken_for) else np.zeros_like(found.cosine),
-        late=late,
+        late=late if credit is None else np.fmax(late, credit.late),
         found_by=found.found_by,
         marks_of=_marks_of(plan.decay.exempt_origins),
         time_match=matches_time,

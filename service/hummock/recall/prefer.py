@@ -342,7 +342,7 @@ def newest_first(fused: Fused, plan: Plan, text: str, one_thing: float, project:
         one_thing: Least cosine of two memories about one thing.
         project: Holds the texts.
     """
-    if not fused.row.size or not plan.neighbours or plan.times or Wanted.FROM_ASSISTANT in plan.wanted:
+    if not len(fused.row) or not plan.neighbours or plan.times or Wanted.FROM_ASSISTANT in plan.wanted:
         return fused
     found, rule = fused.candidates, _REPLACING._replace(one_thing=one_thing)
     if not (found.rows["traits"] & rule.traits == rule.tells).any():
