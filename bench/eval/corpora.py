@@ -16,8 +16,10 @@ from bench.eval.noise import facts
 from bench.eval.nothing import nothing
 from bench.eval.sets import Corpus
 from bench.eval.siblings import siblings
+from bench.eval.speakers import speakers
 from bench.eval.spelling import spelling
 from bench.eval.talk import later, talk
+from bench.eval.weeks import weeks
 
 CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     **sets.CORPORA,
@@ -29,7 +31,9 @@ CORPORA: Mapping[str, Callable[[Path], Corpus]] = {
     "nothing": nothing,
     "changes": changes,
     "diary": diary,
+    "weeks": weeks,
     "siblings": siblings,
+    "speakers": speakers,
     "spelling": spelling,
     "follow-ups": follow_ups,
     "languages": languages,

@@ -76,7 +76,9 @@ def diary(_: Path) -> Corpus:
                 asked.setdefault(f"{language}-{kind}", []).append(question)
     return Corpus(
         name="diary",
-        projects={_project(who, language): tuple(map(_memory, found)) for (who, language), found in written.items()},
+        projects={
+            _project(who, language): tuple(map(entry_memory, found)) for (who, language), found in written.items()
+        },
         slices=tuple(
             Slice(set="diary", name=way.named(name), questions=tuple(questions), way=way)
             for way in (AGENT, CHAT)
@@ -145,11 +147,12 @@ def _question(who: Diarist, language: str, span: Span, found: Iterable[Entry], f
         project=_project(who, language),
         text=text,
         relevant=frozenset(each.id for each in found if span.first <= each.day <= span.last),
-        as_of=_timestamp(asked),
+        as_of=timestamp(asked),
     )
 
 
-def _memory(entry: Entry) -> pb.Memory:
+def entry_memory(entry: Entry) -> pb.Memory:
+    """The entry as it is learnt: with its event time, or as a turn of the day's session."""
     evening = datetime(entry.day.year, entry.day.month, entry.day.day, _EVENING, tzinfo=UTC)
     stored = evening + timedelta(minutes=7 * entry.place)
     return pb.Memory(
@@ -158,8 +161,8 @@ def _memory(entry: Entry) -> pb.Memory:
         origin=pb.ORIGIN_USER_INPUT,
         content=entry.text,
         session_id="" if entry.has_event_time else f"diary-{entry.day}",
-        event_time=_timestamp(stored - timedelta(hours=3)) if entry.has_event_time else None,
-        create_time=_timestamp(stored),
+        event_time=timestamp(stored - timedelta(hours=3)) if entry.has_event_time else None,
+        create_time=timestamp(stored),
     )
 
 
@@ -167,7 +170,8 @@ def _project(who: Diarist, language: str) -> str:
     return f"diary-{language}-{who.name}"
 
 
-def _timestamp(time: datetime) -> Timestamp:
+def timestamp(time: datetime) -> Timestamp:
+    """A time as the contract has it."""
     stamp = Timestamp()
     stamp.FromDatetime(time)
     return stamp

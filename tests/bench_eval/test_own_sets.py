@@ -1,7 +1,8 @@
-"""The sets that are made here: facts, noise, diaries, siblings and versions."""
+"""The sets that are made here: facts, noise, diaries, weeks, speakers, siblings and versions."""
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, date, datetime
 from itertools import pairwise
@@ -17,7 +18,9 @@ from bench.eval.made import Draws
 from bench.eval.noise import facts, noise_slices
 from bench.eval.sets import Corpus, Slice
 from bench.eval.siblings import siblings
+from bench.eval.speakers import speakers
 from bench.eval.talk import DATA, talk
+from bench.eval.weeks import weeks
 from hummock_client.v1 import memory_pb2 as pb
 from tests.bench_eval import datasets
 
@@ -25,7 +28,14 @@ pytestmark = pytest.mark.long
 
 NOWHERE = Path("nowhere")
 THURSDAY = date(2026, 1, 8)
-MAKERS = {"facts": facts, "diary": diary, "siblings": siblings, "follow-ups": follow_ups}
+MAKERS = {
+    "facts": facts,
+    "diary": diary,
+    "weeks": weeks,
+    "speakers": speakers,
+    "siblings": siblings,
+    "follow-ups": follow_ups,
+}
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +123,28 @@ def test_versions_have_one_name_and_siblings_in_code_a_place_each(corpora: dict[
     assert {each.title for each in rules} == {"Password policy"}
     code = [each for each in memories if each.kind == pb.MEMORY_KIND_CODE_FRAGMENT]
     assert all(each.code_fragment.path and each.code_fragment.symbol for each in code)
+
+
+def test_of_a_subject_one_decision_lies_in_the_week_that_is_asked_for(corpora: dict[str, Corpus]) -> None:
+    words = json.loads((DATA / "weeks.json").read_text(encoding="utf-8"))
+    for language, said in words.items():
+        for question in slice_of(corpora["weeks"], f"weeks-{language}").questions:
+            phrase, first, last = next(span for span in said["spans"] if question.id.endswith(f"-{span[0]}"))
+            subject = question.id.removesuffix(f"-{phrase}")
+            decided = [
+                each for each in corpora["weeks"].projects[question.project] if each.id.startswith(f"{subject}-")
+            ]
+            days = {each.id: each.create_time.ToDatetime(UTC).date().isoformat() for each in decided}
+            assert len(decided) == 6
+            assert {id_ for id_, day in days.items() if first <= day <= last} == question.relevant
+
+
+def test_everybody_is_asked_for_once_on_each_subject(corpora: dict[str, Corpus]) -> None:
+    for language, full in (("en", "Anna Keller"), ("zh", "王建国")):
+        asked = [slice_of(corpora["speakers"], f"speakers-{language}{kind}").questions for kind in ("", "-framed")]
+        assert len({each.id for questions in asked for each in questions}) == 40
+        turns = [each for each in corpora["speakers"].projects[f"speakers-{language}-full"] if each.speaker == full]
+        assert len(turns) == 10
 
 
 def test_a_diary_is_longer_than_a_year_and_some_entries_are_known_by_session(corpora: dict[str, Corpus]) -> None:

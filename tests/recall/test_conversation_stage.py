@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hummock.core.candidates import FoundBy
-from hummock.core.memory import Origin
-from hummock.core.recall import Decay, DecayMode, Wanted
+from hummock.core.memory import Memory, Origin
+from hummock.core.recall import Decay, DecayMode, Plan, Wanted
+from hummock.ports.store import Snapshot
 from hummock.recall.fuse import Fused
 from hummock.recall.prefer import boost_speakers, named_speaker
 from hummock.store.views.row_codec import speaker_hash
 from hummock.text.questions import Trait
+from hummock.text.speakers import calls_by_name, words_for_who_said
 from tests.recall.candidates import Row, candidates, features, plan, ranked
+from tests.render.samples import note
 
+NAMES = ("Lin", "Mia", "Anna Keller", "Anna Berg", "Will Okafor", "王建国", "李娜（产品）", "王芳", "user", "assistant")
 PEOPLE = np.array([speaker_hash(name) for name in ("Mia", "José  Ángel", "小明", "")], np.uint32)
 
 
@@ -26,7 +34,22 @@ def turn(memory_id: str, place: int, **what: object) -> Row:
 
 def order(*rows: Row, text: str = "q", wanted: Wanted = Wanted.NOTHING) -> tuple[str, ...]:
     how = plan(wanted=wanted)
-    return boost_speakers(ranked(candidates(rows), how, features()), how, text).memory_ids
+    return boosted(ranked(candidates(rows), how, features()), how, text).memory_ids
+
+
+def boosted(before: Fused, how: Plan, text: str) -> Fused:
+    return boost_speakers(before, how, text, cast(Snapshot, _Speakers(before)))
+
+
+class _Speakers:
+    """The memories of candidates as a project has them: their speakers alone count."""
+
+    def __init__(self, of: Fused) -> None:
+        self._names = {speaker_hash(name): name for name in NAMES}
+        self._of = dict(zip(of.candidates.rows["doc"].tolist(), of.candidates.rows["speaker"].tolist(), strict=True))
+
+    def load(self, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+        return [replace(note(str(doc), "-"), speaker=self._names[self._of[doc]]) for doc in docs]
 
 
 @pytest.mark.parametrize(
@@ -56,6 +79,37 @@ def test_turns_of_the_named_speaker_come_before_equal_ones() -> None:
     rows = [turn("lin", 0, cosine=0.52, speaker="Lin"), turn("mia", 1, cosine=0.5, speaker="Mia")]
     assert order(*rows, text="what did Mia say") == ("mia", "lin")
     assert order(*rows, text="what was said") == ("lin", "mia")
+
+
+@pytest.mark.parametrize(
+    ("text", "speakers", "first"),
+    [
+        ("what did Okafor say about the pier?", ("Lin", "Will Okafor"), "Will Okafor"),
+        ("what will Lin say about it?", ("Will Okafor", "Lin"), "Lin"),
+        ("what does anna think of the pier", ("Lin", "Anna Keller"), "Anna Keller"),
+        ("what does Anna think of the pier", ("Lin", "Anna Keller", "Anna Berg"), "Lin"),
+        ("Anna Berg's view on the pier?", ("Lin", "Anna Keller", "Anna Berg"), "Anna Berg"),
+        ("what does Mia think of Lin's idea?", ("Lin", "Mia"), "Mia"),
+        ("when does Anna leave?", ("Lin", "Anna Keller"), "Lin"),
+        ("what did I tell Mia about it?", ("Lin", "Mia"), "Lin"),
+        ("can you tell me what Mia thinks?", ("Lin", "Mia"), "Mia"),
+        ("老王对码头怎么说？", ("Lin", "王建国"), "王建国"),
+        ("建國怎麼看？", ("Lin", "王建国"), "王建国"),
+        ("老王对码头怎么说？", ("Lin", "王建国", "王芳"), "Lin"),
+        ("李娜提过码头吗", ("Lin", "李娜（产品）"), "李娜（产品）"),
+        ("我跟老王说过什么？", ("Lin", "王建国"), "Lin"),
+        ("Anna 对 deploy 有什么意见？", ("Lin", "Anna Keller"), "Anna Keller"),
+    ],
+)
+def test_turns_of_who_is_asked_for_come_first(text: str, speakers: tuple[str, ...], first: str) -> None:
+    rows = [turn(name, place, cosine=0.6 - 0.1 * (place > 0), speaker=name) for place, name in enumerate(speakers)]
+    assert order(*rows, text=text)[0] == first
+
+
+@given(text=st.text(max_size=80), name=st.text(max_size=20))
+def test_no_name_is_an_error(text: str, name: str) -> None:
+    assert calls_by_name(text, name) in (True, False)
+    assert text.startswith(words_for_who_said(text, len(text)))
 
 
 def test_a_question_when_prefers_turns_that_speak_of_a_time() -> None:
@@ -93,7 +147,7 @@ def test_the_best_keeps_its_relevance_and_nothing_is_lost(cosines: list[float], 
     rows = [turn(str(place), place, cosine=cosine, traits=traits[place]) for place, cosine in enumerate(cosines)]
     how = plan(wanted=Wanted.WHEN)
     before: Fused = ranked(candidates(rows), how, features())
-    after = boost_speakers(before, how, "q")
+    after = boosted(before, how, "q")
     assert sorted(after.row.tolist()) == sorted(before.row.tolist())
     assert after.relevance.max() == pytest.approx(before.relevance.max(), abs=1e-6)
     assert (np.diff(after.relevance) <= 1e-6).all()

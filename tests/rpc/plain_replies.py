@@ -115,6 +115,8 @@ def fill_memory(message: memory_pb2.Memory, stored: Memory, *, with_raw: bool = 
         message.supersedes.extend(stored.supersedes)
     if stored.files:
         message.files.extend(stored.files)
+    if stored.time_zone:
+        message.time_zone = stored.time_zone
     message.title = stored.index.title
     message.summary = stored.index.summary
     if stored.index.tags:

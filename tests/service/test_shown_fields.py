@@ -58,14 +58,14 @@ MEMORY = {
     **each(SCREENED, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
     **each(SCREENED, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
     **each(UNSHOWN, "supersedes distinct_from source_hash metadata.key metadata.value"),
-    # All but the first are output only.
-    **each(NAMES, "vector.emb_space text content_hash superseded_by writer"),
+    # All but the first two are output only.
+    **each(NAMES, "time_zone vector.emb_space text content_hash superseded_by writer"),
 }
 TURN = {
     "user.text": SAID,
     **each(SCREENED, "session_id files assistant.text assistant.raw assistant.emotion_label assistant.speaker"),
     **each(UNSHOWN, "user.message_id user.raw user.emotion_label user.speaker assistant.message_id"),
-    "used_memory_ids": NAMES,
+    **each(NAMES, "used_memory_ids time_zone"),
 }
 _OF_ALL = {"project": NAMES, "request_id": NAMES}
 

@@ -52,7 +52,7 @@ FIELDS = {
     **each(LOWERS, "domain_knowledge.domain domain_knowledge.aliases domain_knowledge.summary"),
     **each(LOWERS, "domain_knowledge.key_files code_fragment.path code_fragment.language code_fragment.symbol"),
     **each(KEEPS, "code_fragment.start_line code_fragment.end_line event_time supersedes source_hash metadata"),
-    **each(KEEPS, "expire_time pinned"),
+    **each(KEEPS, "expire_time pinned time_zone"),
     **each(REFUSED, "id kind origin create_time vector text update_time content_hash token_count chunk_count"),
     **each(REFUSED, "superseded_by writer distinct_from"),
 }
@@ -124,7 +124,7 @@ def with_another(memory: memory_pb2.Memory, path: str) -> memory_pb2.Memory:
     elif field.is_repeated:
         getattr(part, last).append("otherwise")
     elif field.cpp_type == FieldDescriptor.CPPTYPE_STRING:
-        setattr(part, last, "otherwise")
+        setattr(part, last, "Asia/Tokyo" if last == "time_zone" else "otherwise")
     else:
         setattr(part, last, 3 if last.endswith("_line") else 1)
     return other

@@ -211,6 +211,7 @@ class Sessions:
         *,
         used_memory_ids: Iterable[str] = (),
         files: Iterable[str] = (),
+        time_zone: str = "",
         replace_answer: bool = False,
         embedding: context_pb.EmbeddingMode.ValueType = context_pb.EMBEDDING_MODE_INLINE,
         request_id: str | None = None,
@@ -221,6 +222,7 @@ class Sessions:
         With `replace_answer` the answer takes the place of the one that is there under its message's id. Both sides
         need the ids of their messages then. With EMBEDDING_MODE_DEFERRED it answers sooner: both are found by words at
         once, by meaning a little later. `files` are those that the model changed, as paths below the repository's root.
+        `time_zone` is where the user's clock is, if not where the project's is.
         """
         request = context_pb.LearnTurnRequest(
             project=project,
@@ -230,6 +232,7 @@ class Sessions:
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
             files=files,
+            time_zone=time_zone,
             replace_answer=replace_answer,
             embedding=embedding,
         )

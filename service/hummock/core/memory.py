@@ -130,7 +130,8 @@ class Draft(Struct, frozen=True, kw_only=True):
     """A memory that is to be stored. Times are Unix seconds; None means not known (`create_time`: now).
 
     `id` is empty when the server shall make one. `writer` is the name of the token that it is sent with, and empty
-    without one; `files` are paths below the repository's root. Raises InvalidRequest when payload and kind do not fit.
+    without one; `files` are paths below the repository's root; `time_zone` is that of its words for days, empty where
+    the project's counts. Raises InvalidRequest when payload and kind do not fit.
     """
 
     id: str = ""
@@ -152,6 +153,7 @@ class Draft(Struct, frozen=True, kw_only=True):
     pinned: bool = False
     distinct_from: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    time_zone: str = ""
 
     def __post_init__(self) -> None:
         if len(self.id) * _MOST_BYTES > MAX_ID_BYTES and len(self.id.encode()) > MAX_ID_BYTES:
@@ -187,7 +189,7 @@ class Memory(Struct, array_like=True, frozen=True, kw_only=True, dict=True, weak
         pinned: Whether it is in every prompt of its scope.
         distinct_from: Ids of older memories that it does not replace, as a person has decided.
         files: Paths of files that were changed when it was said, below the repository's root.
-        time_zone: Time zone of its words for days, the project's when its text was stored; empty means UTC.
+        time_zone: Time zone of its words for days: its own, or the project's when its text was stored; empty means UTC.
     """
 
     id: str
@@ -397,6 +399,7 @@ class Changes:
     source_hash: str | None = None
     metadata: Metadata | None = None
     files: tuple[str, ...] | None = None
+    time_zone: str | None = None
     expire_time: float | None = None
     expire_time_set: bool = False
     pinned: bool | None = None

@@ -292,10 +292,10 @@ class TurnSide:
 class LearnTurnCommand(WriteCommand):
     """A finished turn to store.
 
-    `files` are those that the model changed, as in `Memory`. `replaces_answer` says that it takes the place of the one
-    that is there under its message's id, `is_deferred` that
-    both sides get their vectors later. `deadline` says whether anybody still waits for it, `writer` is the name of the
-    token that it came with.
+    `files` are those that the model changed, as in `Memory`; `time_zone` is that of the memories of both sides, as in
+    `Draft`. `replaces_answer` says that it takes the place of the one that is there under its message's id,
+    `is_deferred` that both sides get their vectors later. `deadline` says whether anybody still waits for it, `writer`
+    is the name of the token that it came with.
     """
 
     session_id: str
@@ -307,6 +307,7 @@ class LearnTurnCommand(WriteCommand):
     deadline: Deadline = NO_DEADLINE
     writer: str = ""
     files: tuple[str, ...] = ()
+    time_zone: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

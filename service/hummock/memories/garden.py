@@ -44,7 +44,7 @@ Value = TypeVar("Value", Draft, MemoryIndex, Payload)
 
 _PLAIN_FIELDS = (
     "origin", "session_id", "speaker", "emotion_label", "trust", "supersedes", "source_hash", "metadata", "pinned",
-    "files",
+    "files", "time_zone",
 )  # fmt: skip
 DELETED_AT_ONCE = 512
 """Memories of one write, when a filter names them: others wait for some tens of milliseconds."""
@@ -189,6 +189,8 @@ class Garden:
         before = self._existing(project, memory_id)
         settings = self._store.settings(project)
         draft = changed(as_draft(before), changes)
+        if changes.time_zone == "":
+            draft = replace(draft, time_zone=settings.times.zone or "UTC")
         if changes.is_unproven:
             draft = _believed(draft, as_draft(before))
         (prepared,) = self._preparation.prepare(project, [draft], settings)
@@ -327,7 +329,7 @@ class Review:
         """
         found = self._store.review.get(command.project, list(dict.fromkeys(command.ids)))
         held = [one for one in found if one is not None]
-        drafts = [as_draft(one.memory) for one in held]
+        drafts = [replace(as_draft(one.memory), time_zone=one.memory.time_zone) for one in held]
         prepared = self._preparation.prepare(command.project, drafts, self._store.settings(command.project))
         ready = list(zip(held, prepared, self._preparation.embed(prepared), strict=True))
         decision = self._replacements.decision(command.project, command.pairs, replaces=True)

@@ -222,6 +222,7 @@ def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: s
         create_time=side.create_time,
         event_time=side.create_time,
         files=command.files,
+        time_zone=command.time_zone,
     )
 
 

@@ -207,7 +207,7 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """A draft with all that is needed to store it, except vectors; `index` is complete.
 
     `secrets` are those found in the given text; `draft` is the one to store. `held_for` has the families of
-    instructions for which it is held, if any; `time_zone` is the project's.
+    instructions for which it is held, if any; `time_zone` is the draft's, or else the project's.
     """
 
     draft: Draft
@@ -293,7 +293,7 @@ class Preparation:
             content_hash=content_hash,
             fingerprint=_fingerprint(draft),
             words=words,
-            time_zone=zone,
+            time_zone=draft.time_zone or zone,
         )
 
 
@@ -332,7 +332,7 @@ def chunks_of(embedder: Embedder, draft: Draft) -> list[str]:
 def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now: float) -> Memory:
     """Build the memory to store; an overwritten one keeps the time at which it was first learnt.
 
-    Unless its text is another one, it also keeps its time zone, and what it was told apart from.
+    Unless its text is another one, it also keeps what it was told apart from, and its time zone if the draft has none.
     A new memory with a given create time has it as its update time too, so that old knowledge counts as old.
     """
     draft = one.draft
@@ -358,7 +358,7 @@ def make_memory(one: Prepared, existing: Memory | None, *, chunk_count: int, now
         pinned=draft.pinned,
         distinct_from=draft.distinct_from or (() if same is None else same.distinct_from),
         files=draft.files,
-        time_zone=one.time_zone if same is None else same.time_zone,
+        time_zone=one.time_zone if same is None or draft.time_zone else same.time_zone,
         create_time=told,
         update_time=told if existing is None else now,
         content_hash=one.content_hash,
@@ -403,7 +403,7 @@ def _fingerprint(draft: Draft) -> bytes:
     # Independent of the writer, and of what was decided about its text.
     del said["writer"], said["distinct_from"]
     # Unset later fields are left out, so that fingerprints stored before these fields existed stay valid.
-    for later in ("metadata", "expire_time", "pinned", "files"):
+    for later in ("metadata", "expire_time", "pinned", "files", "time_zone"):
         if not said[later]:
             del said[later]
     return blake2b(msgspec.msgpack.encode(said), digest_size=16).digest()

@@ -76,7 +76,11 @@ of this year, and so are all notes of this year that name no day."""
 
 SHORTEST_HALVING_S = 43_200.0
 """Distance from an interval over which a match falls to its half: half a day, so that a day of UTC forgives the
-caller's own midnight; for longer intervals half of their length, but where they are counted from an event."""
+caller's own midnight."""
+
+WIDE_HALVING = 0.25
+"""Share of an interval's length that is such a distance where it is longer, unless the interval is counted from an
+event. It forgives what was told some days late; with more of it the week beside the one asked for matches too well."""
 
 LATE_SHARE = 0.5
 """Largest share of late interaction."""
@@ -330,7 +334,7 @@ def time_match(
         distance_s = np.maximum(0.0, np.maximum(interval.start - event_time, event_time - interval.end))
         length_s = interval.end - interval.start
         is_wide = np.isfinite(length_s) and not interval.is_counted
-        halving_s = max(SHORTEST_HALVING_S, length_s / 2) if is_wide else SHORTEST_HALVING_S
+        halving_s = max(SHORTEST_HALVING_S, WIDE_HALVING * length_s) if is_wide else SHORTEST_HALVING_S
         match = (vague_match if interval.is_vague else 1.0) * np.exp2(-distance_s / halving_s)
         best = np.fmax(best, match.astype(np.float32))
     return best

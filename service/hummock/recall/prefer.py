@@ -25,11 +25,18 @@ from hummock.text.normalise import CJK, prose
 from hummock.text.question import question_of
 from hummock.text.questions import Tense, Trait, tense_of
 from hummock.text.replaces import Bearing, bearing_of
+from hummock.text.speakers import SAYING, calls_by_name, words_for_who_said
 from hummock_kernels.files import FileShares, order_by_files
 from hummock_kernels.replaced import Replacing, replaced
 
 SPEAKER_GAIN = 1.12
 """Relevance factor for turns of the one speaker that a question names."""
+
+SAYER_GAIN = 2.0
+"""The factor if the question asks what that speaker said: others who name him hold more of its words."""
+
+MOST_SPEAKERS: Final = 16
+"""With more of them in a group none is looked for by a part of the name."""
 
 ASSISTANT_GAIN = 1.06
 """Relevance factor for turns of the model, if the question asks for them. Small, since the user's turns often repeat
@@ -60,12 +67,12 @@ def apply_rules(
         text: The query's text.
         project: Holds the candidates, of which a few are read if some tell a change.
     """
-    ordered = above_bar(by_files(boost_speakers(fused, plan, text), plan), plan, features, calibration)
+    ordered = above_bar(by_files(boost_speakers(fused, plan, text, project), plan), plan, features, calibration)
     ordered = newest_first(ordered, plan, text, calibration.one_thing, project)
     return appended(ordered) if plan.substrings else ordered
 
 
-def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
+def boost_speakers(fused: Fused, plan: Plan, text: str, project: Snapshot) -> Fused:
     """Raise the turns that the question prefers; the best relevance stays the same, so others fall below it.
 
     Candidates found by name are unchanged, and so is a group without turns of a session.
@@ -74,10 +81,11 @@ def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
         fused: Best first.
         plan: The plan of the recall.
         text: The question.
+        project: Holds the names of speakers.
     """
     if not plan.neighbours or not fused.tally.turns or fused.tally.by_name:
         return fused
-    factor = _factors(fused, plan, text)
+    factor = _factors(fused, plan, text, project)
     if factor is None:
         return fused
     raised = fused.relevance * factor
@@ -86,20 +94,49 @@ def boost_speakers(fused: Fused, plan: Plan, text: str) -> Fused:
     return fused.take(order, relevance=(raised * scale)[order], score=(fused.score * factor * scale)[order])
 
 
-def _factors(fused: Fused, plan: Plan, text: str) -> NDArray[np.float32] | None:
+def _factors(fused: Fused, plan: Plan, text: str, project: Snapshot) -> NDArray[np.float32] | None:
     """A factor for each candidate, in order; None if the question prefers none."""
     found, rows = fused.candidates, fused.row
-    speaker = named_speaker(text, found.rows["speaker"]) if fused.tally.spoken else 0
+    speaker, gain = 0, SPEAKER_GAIN
+    if fused.tally.spoken:
+        if SAYING.search(text, 0, MAX_CHARACTERS) and (speaker := _sayer(fused, text, project)):
+            gain = SAYER_GAIN
+        else:
+            speaker = named_speaker(text, found.rows["speaker"])
     if not speaker and not plan.wanted:
         return None
     factor = np.ones(len(rows), np.float32)
     if speaker:
-        factor[found.rows["speaker"][rows] == speaker] *= SPEAKER_GAIN
+        factor[found.rows["speaker"][rows] == speaker] *= gain
     if Wanted.FROM_ASSISTANT in plan.wanted:
         factor[found.rows["origin"][rows] == Origin.AI_OUTPUT] *= ASSISTANT_GAIN
     if Wanted.WHEN in plan.wanted:
         factor[found.rows["traits"][rows] & Trait.TELLS_TIME != 0] *= WHEN_GAIN
     return factor if (factor != 1).any() else None
+
+
+def _sayer(fused: Fused, text: str, project: Snapshot) -> int:
+    """Return the hash of the one speaker of whom a question asks what they said; 0 if it names none or several."""
+    said = words_for_who_said(text, MAX_CHARACTERS)
+    if not said:
+        return 0
+    return named_speaker(said, fused.candidates.rows["speaker"]) or _in_part(fused, said, project)
+
+
+def _in_part(fused: Fused, text: str, project: Snapshot) -> int:
+    """Return the hash of the one speaker of whose name a text has a part; 0 if there is none, or several."""
+    rows = fused.candidates.rows
+    speakers, first = np.unique(rows["speaker"], return_index=True)
+    first = first[~np.isin(speakers, _NOBODY)]
+    if not 0 < len(first) <= MOST_SPEAKERS:
+        return 0
+    memories = project.load(rows["doc"][first].tolist(), full=False)
+    named = [
+        place
+        for place, memory in zip(first.tolist(), memories, strict=True)
+        if memory is not None and calls_by_name(text, memory.speaker)
+    ]
+    return int(rows["speaker"][named[0]]) if len(named) == 1 else 0
 
 
 def named_speaker(text: str, speakers: NDArray[np.uint32]) -> int:
@@ -135,6 +172,9 @@ def _codes(text: str) -> set[int]:
             codes.update(begun)
     return {code or 1 for code in codes}
 
+
+_NOBODY: Final = [0, zlib.crc32(b"user"), zlib.crc32(b"assistant")]
+"""Hashes of speakers that are no people: none, and the two sides of a turn."""
 
 # A question about code is answered by a place, and a place has more than one fragment. If several fragments of a file
 # resemble the question, the answer is more likely there. A file's head, which has no symbol, describes in prose what

@@ -50,7 +50,7 @@ _KIND_OF_DETAIL = {
 }
 _CHANGEABLE = (
     *("title", "summary", "tags", "content", "raw", "detail", "origin", "session_id", "speaker", "event_time"),
-    *("emotion_label", "trust", "supersedes", "source_hash", "metadata", "expire_time", "pinned", "files"),
+    *("emotion_label", "trust", "supersedes", "source_hash", "metadata", "expire_time", "pinned", "files", "time_zone"),
 )
 _CLEARABLE = ("detail", "event_time", "expire_time")
 """Fields that an update may name and leave unset, which clears them."""
@@ -99,6 +99,7 @@ def draft(sent: memory_pb2.Memory, writer: str) -> Draft:
         pinned=sent.pinned,
         distinct_from=values.identifiers("distinct_from", sent.distinct_from),
         files=values.files("files", sent.files) if sent.files else (),
+        time_zone=values.time_zone("time_zone", sent.time_zone) if sent.time_zone else "",
     )
 
 
@@ -199,7 +200,6 @@ def memory_layout(*, with_raw: bool) -> Layout:
         "payload": ["content", "raw" if with_raw else "", details],
         "content_hash": ("content_hash", HEX),
         "fingerprint": "",
-        "time_zone": "",
     }
     return [[parts.get(name, name) for name in Memory.__struct_fields__], "text", "superseded_by"]
 
@@ -303,4 +303,6 @@ def _new_value(path: str, sent: memory_pb2.Memory) -> object:
             return values.metadata(path, sent.metadata)
         case "files":
             return values.files(path, sent.files)
+        case "time_zone":
+            return values.time_zone(path, sent.time_zone)
     return getattr(sent, path)

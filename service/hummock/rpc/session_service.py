@@ -238,6 +238,7 @@ def turn_command(
         deadline=deadline,
         writer=writer,
         files=values.files("files", request.files),
+        time_zone=values.time_zone("time_zone", request.time_zone),
     )
 
 

@@ -58,6 +58,13 @@ def week_of_month(month: Span, number: int) -> Span:
     return Span(start=start, end=start + 7 * DAY)
 
 
+def week_of(days: Span) -> Span:
+    """The week in which a day or a feast begins. Raises: ValueError for what is longer than a week."""
+    if days.end - days.start > FIXED[Unit.WEEK]:
+        raise ValueError(f"{days.end - days.start} lie in no week")
+    return unit_span(days.start, Unit.WEEK, 0)
+
+
 def part_of_year(year: Span, part: Part) -> Span:
     """The first or the last two months, the four in the middle, or six of them."""
     first, end = {

@@ -44,7 +44,12 @@ _SEASONS: Final = {
     "fall": Season.AUTUMN,
     "winter": Season.WINTER,
 }
-_WEEKS: Final = {"first": 0, "second": 1, "third": 2, "fourth": 3, "last": -1}
+_WEEKS: Final = {
+    **{word: number for number, words in enumerate(("first 1st", "second 2nd", "third 3rd")) for word in words.split()},
+    **dict.fromkeys(("fourth", "4th"), 3),
+    **dict.fromkeys(("last", "final"), -1),
+}
+"""Weeks of a month, from 0; -1 is the last one."""
 _DAYS: Final = {"day before yesterday": -2, "yesterday": -1, "today": 0, "day after tomorrow": 2, "tomorrow": 1}
 
 
@@ -108,6 +113,15 @@ def _of_year(match: re.Match[str], now: datetime) -> Span:
     return time_rules.year_span(now, int(match["year"]))
 
 
+def _week_of_a_month(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.week_of_month(_month(match, now), _WEEKS[match["number"].lower()])
+
+
+def _week_of_this_month(match: re.Match[str], now: datetime) -> Span:
+    month = time_rules.unit_span(now, Unit.MONTH, _OFFSETS[match["which"].lower()])
+    return time_parts.week_of_month(month, _WEEKS[match["number"].lower()])
+
+
 def _part_of_a_month(match: re.Match[str], now: datetime) -> Span:
     return time_parts.part_of_month(_month(match, now), _PARTS[match["which_part"].lower()])
 
@@ -143,16 +157,24 @@ def _holiday(match: re.Match[str], now: datetime) -> Span:
 
 
 def _leaning(text: str, said: TimeMatch) -> TimeMatch:
-    """With "two weeks before" and the like, where it stands before the words."""
+    """With "two weeks before", "the week of" and the like, where it stands before the words."""
     own = _PREPOSITION.match(text, said.start, said.end)
-    found = _BESIDE.search(text[max(0, said.start - _LONGEST_LEAN) : own.end() if own else said.start])
+    before = text[max(0, said.start - _LONGEST_LEAN) : own.end() if own else said.start]
+    beside = _BESIDE.search(before)
+    found = beside or _WEEK_OF.search(before)
     if found is None:
         return said
     try:
-        span = counted_from(found)(said.span)
+        span = counted_from(found)(said.span) if beside else _week_of(said.span, found["begins"])
     except (OverflowError, ValueError):
         return said
     return TimeMatch(max(0, said.start - _LONGEST_LEAN) + found.start(), said.end, span)
+
+
+def _week_of(day: Span, begins: str | None) -> Span:
+    """The week of a day, or seven days from it on. Raises: ValueError for what is longer than a week."""
+    week = time_parts.week_of(day)
+    return Span(start=day.start, end=day.start + (week.end - week.start)) if begins else week
 
 
 def counted_from(found: re.Match[str]) -> Callable[[Span], Span]:
@@ -195,6 +217,7 @@ _HAS_ORDINAL = rf"(?=[a-z]+\.? \d\d?{_ORDINAL})"
 _MAYBE_YEAR = rf"(?:{_YEAR_BEHIND})?"
 _REST = rf"{_ORDINAL}?{_MAYBE_YEAR}{_MAYBE_PART}"
 _A_SEASON = rf"(?P<season>{any_of(_SEASONS)})(?:time)?"
+_A_WEEK_OF = rf"(?:the )?(?P<number>{any_of(_WEEKS)}) week (?:of|in)"
 _UNIT_OR_NAME = rf"(?:{any_of(_UNITS)}|[A-Za-z])"
 _WHICH_PART = rf"(?:the )?(?P<which_part>{any_of(_PARTS)})[ -](?:the )?"
 _A_HOLIDAY = rf"(?P<holiday>{any_of(_HOLIDAY_NAMES)})(?! (?:eggs?|trees?|cards?|movies?|songs?|resolutions?)\b)"
@@ -205,6 +228,9 @@ _BESIDE: Final = re.compile(
     rf"\b(?:(?P<within>(?:in|during|over|within) the )?(?:a )?(?P<count>{any_of(NUMBERS)}|[1-9]\d?)(?: of)?|the) "
     rf"(?P<unit>{any_of(_UNITS)})s? (?P<side>before|after|prior to|following) (?:the )?(?:on )?\Z",
     re.IGNORECASE,
+)
+_WEEK_OF: Final = re.compile(
+    r"\bthe week (?:of|(?P<begins>starting|beginning|from)(?: on)?) (?:the )?(?:on )?\Z", re.IGNORECASE
 )
 _UP_TO_NOW = r"(?:the|these|over|in|within|during)(?: the)?"
 _IN = r"(?:in|since|during|until|before|after|from|by|around)"
@@ -226,10 +252,8 @@ ENGLISH: Final = Rules(
         Rule(r"tonight", lambda _, now: _night(now, 0)),
         Rule(rf"this {_PART}", lambda match, now: _part_of(time_rules.unit_span(now, Unit.DAY, 0), match, now)),
         Rule(r"a fortnight (?:ago|back)", lambda _, now: time_parts.half_ago(now, Unit.MONTH)),
-        Rule(
-            rf"(?:the )?(?P<number>{any_of(_WEEKS)}) week of {_A_MONTH}{_MAYBE_YEAR}",
-            lambda match, now: time_parts.week_of_month(_month(match, now), _WEEKS[match["number"].lower()]),
-        ),
+        Rule(rf"{_A_WEEK_OF} {_A_MONTH}{_MAYBE_YEAR}", _week_of_a_month),
+        Rule(rf"{_A_WEEK_OF} (?P<which>last|previous|this|next) month", _week_of_this_month),
         Rule(rf"half an? {_UNIT} (?:ago|back)", lambda match, now: time_parts.half_ago(now, _unit(match))),
         Rule(
             rf"(?:more than|over) (?P<count>{any_of(NUMBERS)}|[1-9]\d?) {_UNIT}s? (?:ago|back)",

@@ -127,6 +127,19 @@ def _part_of_this_month(match: re.Match[str], now: datetime) -> Span:
     return time_parts.part_of_month(time_rules.unit_span(now, Unit.MONTH, -1), _PARTS[match["which_part"]])
 
 
+def _week_of_a_month(match: re.Match[str], now: datetime) -> Span:
+    return time_parts.week_of_month(_month(match, now), _week_number(match))
+
+
+def _week_of_this_month(match: re.Match[str], now: datetime) -> Span:
+    month = time_rules.unit_span(now, Unit.MONTH, _OFFSETS[match["which"]])
+    return time_parts.week_of_month(month, _week_number(match))
+
+
+def _week_number(match: re.Match[str]) -> int:
+    return numeral(match["number"]) - 1 if match["number"] else -1
+
+
 def _part_of_a_month_ago(match: re.Match[str], now: datetime) -> Span:
     whole = time_rules.unit_span(now, Unit.MONTH, -numeral(match["count"]))
     return time_parts.part_of_month(whole, _PARTS[match["which_part"]])
@@ -141,7 +154,7 @@ def _part_of_a_year(match: re.Match[str], now: datetime) -> Span:
 
 
 def _leaning(text: str, said: TimeMatch) -> TimeMatch:
-    """With 前两周, 后三天, 两周前, 前后 and the like, where it stands behind the words."""
+    """With 前两周, 后那一周, 两周前, 那一周, 前后 and the like, where it stands behind the words."""
     found = _BESIDE.match(text, said.end)
     if found is None:
         return said
@@ -156,9 +169,11 @@ def _beside(span: Span, found: re.Match[str]) -> Span:
     if found["around"]:
         days = _DAYS_AROUND
         return Span(start=span.start - days, end=span.end if found["around"] == "前夕" else span.end + days)
+    if found["week"]:
+        return time_parts.week_of(span)
     is_before = (found["side"] or found["side_behind"]) == "前"
     if found["side"]:
-        unit, count = UNITS[found["unit"]], numeral(found["count"])
+        unit, count = UNITS[found["unit"]], numeral(found["count"] or "一")
         return time_parts.beside(span, unit, count, is_before=is_before)
     unit, count = UNITS[found["unit_before"]], numeral(found["count_before"])
     return time_parts.away(span, unit, count, is_before=is_before)
@@ -218,6 +233,7 @@ _UNIT = "个?(?P<unit>小时|钟头|星期|礼拜|天|日|周|年|(?<=个)月)"
 _PART = rf"(?:的?(?P<part>{any_of(_HOURS)}))?"
 _WHICH = "(?P<which>上上|下下|上|这|本|下)一?个?"
 _WEEK = "(?:周|星期|礼拜)"
+_NO_WEEKDAY = "(?![一二三四五六日天末])"
 _A_WEEKDAY = rf"{_WEEK}(?P<weekday>[一二三四五六日天])(?![次个人名])"
 _A_MONTH = r"(?<![\d.])(?P<month>0?[1-9]|1[0-2]|十[一二]|[一二三四五六七八九十])月(?:份)?"
 _A_DAY = r"(?P<day>3[01]|[12]\d|0?[1-9]|三十一?|二?十[一二三四五六七八九]?|[一二三四五六七八九])[日号]"
@@ -229,14 +245,16 @@ _YEAR_STEM = _YEAR.removesuffix("年")
 _MAYBE_WHICH = rf"(?<![\d{_NUMERALS}])(?:{_WHICH})?"
 _NO_OTHER_WORD = "(?![央间国文学层])"
 
+_A_WEEK_OF = rf"的?(?:第(?P<number>[{_NUMERALS}1-5])个?|最后一?个?){_WEEK}{_NO_WEEKDAY}"
 _A_SEASON = "(?P<season>[春夏秋冬])[天季]"
 _A_HOLIDAY = rf"(?P<holiday>{any_of(CHINESE_HOLIDAYS)})节?(?![路街村树帽老广大山])"
 _HOLIDAY_TIME = "(?:(?:小?长)?假期?|期间|那天|当天)?"
 _DAYS_AROUND: Final = 3 * time_rules.DAY
 A_FEW_CHARACTERS: Final = rf"\d{{1,2}}|[{_NUMERALS}]{{1,2}}"
 _BESIDE: Final = re.compile(
-    rf"的?[之以]?(?P<side>[前后])的?(?P<count>{A_FEW_CHARACTERS})个?(?P<unit>{any_of(UNITS)})(?!前|后)"
+    rf"的?[之以]?(?P<side>[前后])的?(?:那?(?P<count>{A_FEW_CHARACTERS})|那)个?(?P<unit>{any_of(UNITS)})(?!前|后)"
     rf"|的?(?P<count_before>{A_FEW_CHARACTERS})个?(?P<unit_before>{any_of(UNITS)})[之以]?(?P<side_behind>[前后])"
+    rf"|的?(?P<week>[那当这]一?个?{_WEEK}){_NO_WEEKDAY}"
     r"|的?(?P<around>前后|前夕)"
 )
 
@@ -287,11 +305,13 @@ CHINESE: Final = Rules(
             lambda match, now: time_parts.season_span(now, _SEASONS[match["season"]], _year(match, now)),
         ),
         Rule(rf"{_WHICH}月(?:的|份)?{_A_DAY}{_PART}", _day_of_month),
+        Rule(rf"{_WHICH}月份?{_A_WEEK_OF}", _week_of_this_month),
         Rule(
             r"(?P<which>上上|下下|上|这|本|下)一?个?(?P<unit>周|星期|礼拜|月)",
             lambda match, now: time_rules.unit_span(now, UNITS[match["unit"]], _OFFSETS[match["which"]]),
         ),
         Rule(rf"{_MAYBE_YEAR}{_A_MONTH}的?{_A_DAY}{_PART}", _date),
+        Rule(rf"{_MAYBE_YEAR}{_A_MONTH}{_A_WEEK_OF}", _week_of_a_month),
         Rule(rf"{_MAYBE_YEAR}{_A_MONTH}(?!天)", _month),
         Rule(_YEAR, _of_year),
         Rule(r"最近|近来|近期|近日|这几天|这两天|这阵子|这段时间", time_rules.recently),

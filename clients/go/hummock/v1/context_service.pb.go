@@ -2378,7 +2378,10 @@ type LearnTurnRequest struct {
 	// When both sides get their vectors. Who does not wait for the answer, such as a hook of an agent, says DEFERRED.
 	Embedding EmbeddingMode `protobuf:"varint,8,opt,name=embedding,proto3,enum=hummock.v1.EmbeddingMode" json:"embedding,omitempty"`
 	// Files that the model changed in this turn, as in Memory.files: both sides' memories get them. Optional, at most 256.
-	Files         []string `protobuf:"bytes,9,rep,name=files,proto3" json:"files,omitempty"`
+	Files []string `protobuf:"bytes,9,rep,name=files,proto3" json:"files,omitempty"`
+	// Where the user's clock is, as in Memory.time_zone: both sides' memories get it. It overrides what the project sets for
+	// this turn; unset means what the project sets, or else UTC.
+	TimeZone      string `protobuf:"bytes,10,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2474,6 +2477,13 @@ func (x *LearnTurnRequest) GetFiles() []string {
 		return x.Files
 	}
 	return nil
+}
+
+func (x *LearnTurnRequest) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
 }
 
 // What became of a turn.
@@ -3529,7 +3539,7 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\rLearnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x121\n" +
 	"\aresults\x18\x02 \x03(\v2\x17.hummock.v1.LearnResultR\aresults\x12#\n" +
-	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\xe6\x02\n" +
+	"\rpending_count\x18\x03 \x01(\rR\fpendingCount\"\x83\x03\n" +
 	"\x10LearnTurnRequest\x12\x18\n" +
 	"\aproject\x18\x01 \x01(\tR\aproject\x12\x1d\n" +
 	"\n" +
@@ -3541,7 +3551,9 @@ const file_hummock_v1_context_service_proto_rawDesc = "" +
 	"\x0fused_memory_ids\x18\x06 \x03(\tR\rusedMemoryIds\x12%\n" +
 	"\x0ereplace_answer\x18\a \x01(\bR\rreplaceAnswer\x127\n" +
 	"\tembedding\x18\b \x01(\x0e2\x19.hummock.v1.EmbeddingModeR\tembedding\x12\x14\n" +
-	"\x05files\x18\t \x03(\tR\x05files\"\x8f\x01\n" +
+	"\x05files\x18\t \x03(\tR\x05files\x12\x1b\n" +
+	"\ttime_zone\x18\n" +
+	" \x01(\tR\btimeZone\"\x8f\x01\n" +
 	"\x11LearnTurnResponse\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12.\n" +
 	"\x04user\x18\x02 \x01(\v2\x1a.hummock.v1.TurnSideResultR\x04user\x128\n" +

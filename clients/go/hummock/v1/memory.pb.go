@@ -579,7 +579,11 @@ type Memory struct {
 	DistinctFrom []string `protobuf:"bytes,31,rep,name=distinct_from,json=distinctFrom,proto3" json:"distinct_from,omitempty"`
 	// Files that were changed when it was said: paths below the repository's root, with "/" between their parts and without
 	// "." and "..". Found by MemoryFilter.paths, in no prompt. Optional, at most 256, each 1 to 1024 characters.
-	Files         []string `protobuf:"bytes,32,rep,name=files,proto3" json:"files,omitempty"`
+	Files []string `protobuf:"bytes,32,rep,name=files,proto3" json:"files,omitempty"`
+	// Where the clock is by which its words count days ("yesterday", 上周三): an IANA name such as "Asia/Shanghai", or an offset
+	// such as "+08:00"; at most 64 characters. It overrides what the project sets (TimeSettings.zone), which unset takes for a
+	// new text; a memory keeps its zone while its text stays the same. In replies empty means UTC.
+	TimeZone      string `protobuf:"bytes,33,opt,name=time_zone,json=timeZone,proto3" json:"time_zone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -851,6 +855,13 @@ func (x *Memory) GetFiles() []string {
 	return nil
 }
 
+func (x *Memory) GetTimeZone() string {
+	if x != nil {
+		return x.TimeZone
+	}
+	return ""
+}
+
 type isMemory_Detail interface {
 	isMemory_Detail()
 }
@@ -1067,7 +1078,7 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06symbol\x18\x05 \x01(\tR\x06symbol\"@\n" +
 	"\tEmbedding\x12\x16\n" +
 	"\x06values\x18\x01 \x01(\fR\x06values\x12\x1b\n" +
-	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xa5\n" +
+	"\temb_space\x18\x02 \x01(\tR\bembSpace\"\xc2\n" +
 	"\n" +
 	"\x06Memory\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12*\n" +
@@ -1112,7 +1123,8 @@ const file_hummock_v1_memory_proto_rawDesc = "" +
 	"\x06writer\x18\x1d \x01(\tR\x06writer\x12\x16\n" +
 	"\x06pinned\x18\x1e \x01(\bR\x06pinned\x12#\n" +
 	"\rdistinct_from\x18\x1f \x03(\tR\fdistinctFrom\x12\x14\n" +
-	"\x05files\x18  \x03(\tR\x05files\x1a;\n" +
+	"\x05files\x18  \x03(\tR\x05files\x12\x1b\n" +
+	"\ttime_zone\x18! \x01(\tR\btimeZone\x1a;\n" +
 	"\rMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\b\n" +

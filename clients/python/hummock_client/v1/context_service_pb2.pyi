@@ -1254,6 +1254,7 @@ class LearnTurnRequest(_message.Message):
     REPLACE_ANSWER_FIELD_NUMBER: _builtins.int
     EMBEDDING_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     project: _builtins.str
     """Required, 1 to 256 characters."""
     request_id: _builtins.str
@@ -1267,6 +1268,10 @@ class LearnTurnRequest(_message.Message):
     """
     embedding: Global___EmbeddingMode.ValueType
     """When both sides get their vectors. Who does not wait for the answer, such as a hook of an agent, says DEFERRED."""
+    time_zone: _builtins.str
+    """Where the user's clock is, as in Memory.time_zone: both sides' memories get it. It overrides what the project sets for
+    this turn; unset means what the project sets, or else UTC.
+    """
     @_builtins.property
     def user(self) -> Global___TurnSide:
         """What the user said. Required. Its message is appended unless it is there."""
@@ -1295,10 +1300,11 @@ class LearnTurnRequest(_message.Message):
         replace_answer: _builtins.bool = ...,
         embedding: Global___EmbeddingMode.ValueType = ...,
         files: _abc.Iterable[_builtins.str] | None = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "user", b"user"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "embedding", b"embedding", "files", b"files", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assistant", b"assistant", "embedding", b"embedding", "files", b"files", "project", b"project", "replace_answer", b"replace_answer", "request_id", b"request_id", "session_id", b"session_id", "time_zone", b"time_zone", "used_memory_ids", b"used_memory_ids", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -318,6 +318,7 @@ class Memory(_message.Message):
     PINNED_FIELD_NUMBER: _builtins.int
     DISTINCT_FROM_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
+    TIME_ZONE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Unique in its project, at most 256 bytes, for example "世界.图鉴.物品.潮汐木芯". Unset in Learn means that the server
     makes one. One that exists is overwritten.
@@ -373,6 +374,11 @@ class Memory(_message.Message):
     excluded_ids say which prompts; what is pinned without a speaker or a session is in those of all. Learn ignores it,
     and says so, for what nobody vouches for: origin AI_OUTPUT or SUMMARY, or a trust below 0.5. What has more tokens than
     prompts give to all that is pinned is an error.
+    """
+    time_zone: _builtins.str
+    """Where the clock is by which its words count days ("yesterday", 上周三): an IANA name such as "Asia/Shanghai", or an offset
+    such as "+08:00"; at most 64 characters. It overrides what the project sets (TimeSettings.zone), which unset takes for a
+    new text; a memory keeps its zone while its text stays the same. In replies empty means UTC.
     """
     @_builtins.property
     def tags(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -483,10 +489,11 @@ class Memory(_message.Message):
         pinned: _builtins.bool = ...,
         distinct_from: _abc.Iterable[_builtins.str] | None = ...,
         files: _abc.Iterable[_builtins.str] | None = ...,
+        time_zone: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "code_fragment", b"code_fragment", "create_time", b"create_time", "detail", b"detail", "domain_knowledge", b"domain_knowledge", "event_time", b"event_time", "expire_time", b"expire_time", "learning_record", b"learning_record", "trust", b"trust", "update_time", b"update_time", "vector", b"vector"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "distinct_from", b"distinct_from", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "files", b"files", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "pinned", b"pinned", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_trust", b"_trust", "chunk_count", b"chunk_count", "code_fragment", b"code_fragment", "content", b"content", "content_hash", b"content_hash", "create_time", b"create_time", "detail", b"detail", "distinct_from", b"distinct_from", "domain_knowledge", b"domain_knowledge", "emotion_label", b"emotion_label", "event_time", b"event_time", "expire_time", b"expire_time", "files", b"files", "id", b"id", "kind", b"kind", "learning_record", b"learning_record", "metadata", b"metadata", "origin", b"origin", "pinned", b"pinned", "raw", b"raw", "session_id", b"session_id", "source_hash", b"source_hash", "speaker", b"speaker", "summary", b"summary", "superseded_by", b"superseded_by", "supersedes", b"supersedes", "tags", b"tags", "text", b"text", "time_zone", b"time_zone", "title", b"title", "token_count", b"token_count", "trust", b"trust", "update_time", b"update_time", "vector", b"vector", "writer", b"writer"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__trust: _TypeAlias = _typing.Literal["trust"]  # noqa: Y015
     _WhichOneofArgType__trust: _TypeAlias = _typing.Literal["_trust", b"_trust"]  # noqa: Y015
