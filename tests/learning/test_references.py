@@ -13,7 +13,7 @@ from rapidfuzz.distance import OSA
 
 from hummock.core.learning import Entry, Reference
 from hummock.learning.references import Entries, NameIndex, ProjectReferences, references
-from hummock.store.snapshot import Snapshot
+from hummock.store.snapshot import TableSnapshot
 from tests.learning.said import World, worlds
 from tests.learning_desk import PROJECT, LearningDesk, learning_desk
 from tests.strategies import delete_request, learned_request
@@ -265,14 +265,14 @@ def test_what_is_learnt_is_seen_without_reading_memories_again(
     entries = Entries()
     before = listed(desk, entries)
     reads = 0
-    page = Snapshot.page
+    page = TableSnapshot.page
 
     def counting(*arguments: object, **named: object) -> object:
         nonlocal reads
         reads += 1
         return page(*arguments, **named)  # type: ignore[arg-type] # as they came
 
-    monkeypatch.setattr(Snapshot, "page", counting)
+    monkeypatch.setattr(TableSnapshot, "page", counting)
     set_keywords(desk, "wood", "timber")
     after = listed(desk, entries)
     assert after == (Entry(memory_id="wood", title="wood", keywords=("timber",)), before[1])

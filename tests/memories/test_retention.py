@@ -21,7 +21,9 @@ from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.retention import Retention
 from hummock.memories.sessions import Sessions
 from hummock.ports.writes import ProjectRemoval, UnitOfWork
+from hummock.store.snapshot import TableSnapshot
 from tests.memories.commands import creation, saying
+from tests.snapshots import at
 from tests.strategies import write_request
 from tests.workplace import Workplace, note
 
@@ -152,15 +154,15 @@ def test_a_project_that_fails_stops_no_other_and_comes_again(kept: Kept, monkeyp
     for project in ("p", "q"):
         kept.work.teach(note("tide", "one"), note("lamp", "two"), project=project)
         kept.keep(project, max_memories=1)
-    whole, broken = kept.work.store.first_passing, [True]
+    whole, broken = TableSnapshot.first_passing, [True]
 
-    def first_passing(project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
-        if project == "p" and broken:
+    def first_passing(snapshot: TableSnapshot, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
+        if broken:  # "p" is looked at first
             broken.clear()
             raise OSError("the disk is away")
-        return whole(project, where, limit)
+        return whole(snapshot, where, limit)
 
-    monkeypatch.setattr(type(kept.work.store), "first_passing", lambda _, *asked: first_passing(*asked))
+    monkeypatch.setattr(TableSnapshot, "first_passing", first_passing)
     with pytest.raises(OSError, match="away"):
         kept.retention.look()
     assert (kept.ids("p"), kept.ids("q")) == (["one", "two"], ["two"])
@@ -206,7 +208,7 @@ def test_a_project_is_forgotten_in_parts_that_say_what_is_left(large: Workplace)
     assert (counted.memory_count, counted.remaining_count) == (SIZE, 0)
     assert (first.memory_count, first.remaining_count) == (DELETED_AT_ONCE, 88)
     assert (second.memory_count, second.remaining_count) == (88, 0)
-    assert large.store.first_passing("p", Filter(), 1) == ((), 0)
+    assert at(large.store, "p").first_passing(Filter(), 1) == ((), 0)
 
 
 @pytest.mark.parametrize("looks", [0, 1, 2])
@@ -217,7 +219,7 @@ def test_who_hangs_up_while_it_looks_has_nothing_forgotten(large: Workplace, loo
         with pytest.raises(DeadlinePassed):
             ask(ALL_USER_INPUTS, until_asked(looks))
     assert large.store.generation("p").seq == seq
-    assert len(large.store.first_passing("p", Filter(), SIZE)[0]) == SIZE
+    assert len(at(large.store, "p").first_passing(Filter(), SIZE)[0]) == SIZE
 
 
 @pytest.mark.parametrize("looks", [0, 1])

@@ -29,7 +29,7 @@ from hummock.recall.fuse import Fused, fuse
 from hummock.recall.plan import TIME_SHARE
 from hummock.recall.query_features import QueryFeatures
 from hummock.recall.rerank import late_scores
-from hummock.store.views.row_codec import speaker_hash
+from hummock.store.tables.row_codec import speaker_hash
 from hummock_kernels.pool import ROW
 
 NOW = 1_750_000_000.0

@@ -17,7 +17,7 @@ from hummock.core.recall import Decay, DecayMode, Plan, Wanted
 from hummock.ports.store import Snapshot
 from hummock.recall.fuse import Fused
 from hummock.recall.prefer import boost_speakers, named_speaker
-from hummock.store.views.row_codec import speaker_hash
+from hummock.store.tables.row_codec import speaker_hash
 from hummock.text.questions import Trait
 from hummock.text.speakers import calls_by_name, words_for_who_said
 from tests.recall.candidates import Row, candidates, features, plan, ranked

@@ -17,7 +17,7 @@ from hummock.core.errors import EmbSpaceMismatch, InvalidRequest, SeqNotReached
 from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.recall.pipeline import Recall
-from hummock.store.snapshot import Snapshot
+from hummock.store.snapshot import TableSnapshot
 from hummock.store.tables.stored_projects import TableProjects
 from tests.desk import Desk, domain, fragment, ids, note
 from tests.snapshots import over
@@ -254,13 +254,13 @@ def test_what_is_written_after_the_first_read_is_not_mixed_into_the_answer(
 ) -> None:
     """A recall is of one moment."""
     desk.teach(note("the lamp is lit", "a"), note("the lamp is out", "b"))
-    load = Snapshot.load
+    load = TableSnapshot.load
 
-    def written_before(project: Snapshot, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
+    def written_before(project: TableSnapshot, docs: Sequence[int], *, full: bool) -> list[Memory | None]:
         desk.teach(note("the lamp is green", "a"))
         return load(project, docs, full=full)
 
-    monkeypatch.setattr(Snapshot, "load", written_before)
+    monkeypatch.setattr(TableSnapshot, "load", written_before)
     answer = desk.recall("lamp")
     assert {hit.memory.payload.content for hit in answer.hits if hit.memory.payload} == {
         "the lamp is lit",

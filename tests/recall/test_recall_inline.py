@@ -89,13 +89,13 @@ def test_what_takes_longer_is_not_done_at_once(hurried: Hurried, longer: dict[st
 
 def test_a_recall_that_has_been_slow_is_not_done_at_once(hurried: Hurried, monkeypatch: pytest.MonkeyPatch) -> None:
     hurried.work.teach(note("潮汐 tide", "a"))
-    load = snapshot.Snapshot.load
+    load = snapshot.TableSnapshot.load
 
     def slow_disk(*arguments: Any, **options: Any) -> Any:
         hurried.work.clock.move(0.1)
         return load(*arguments, **options)
 
-    monkeypatch.setattr(snapshot.Snapshot, "load", slow_disk)
+    monkeypatch.setattr(snapshot.TableSnapshot, "load", slow_disk)
     for number in range(4):
         hurried.cached(replace(GIVEN, text=f"tide {number}"))
     assert hurried.at_once(GIVEN) is None

@@ -8,7 +8,7 @@ import lmdb
 import msgspec
 
 from hummock.store.tables import keys, record_codec
-from hummock.store.views.row_codec import ROW
+from hummock.store.tables.row_codec import ROW
 from tests.store.opening import MIB
 
 FIRST_ANALYZER = 1

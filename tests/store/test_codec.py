@@ -30,10 +30,9 @@ from hummock.core.learning import (
 from hummock.core.memory import DomainKnowledge, LearningRecord, MemoryKind, Origin, Payload, Terms
 from hummock.core.session import PromptRole, Session, SessionMessage
 from hummock.ports.writes import TextKey
-from hummock.store.tables import keys, learning_log, op_log, record_codec, sessions
-from hummock.store.views import forward_lists, row_codec
+from hummock.store.tables import forward_lists, keys, learning_log, op_log, record_codec, row_codec, sessions
+from hummock.store.tables.forward_lists import TermDictionary
 from hummock.store.views.columns import Columns
-from hummock.store.views.forward_lists import TermDictionary
 from hummock.text.analyzer import document_terms
 from hummock.text.questions import Trait
 from hummock.text.terms import terms_of

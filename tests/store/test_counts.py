@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hummock.store.views.growing import TermCounts
+from hummock.store.growing import TermCounts
 
 TERMS = st.lists(st.integers(0, 400) | st.sampled_from([0, 63, 64, 127]), max_size=12)
 

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hummock.core.memory import Filter
+from hummock.store.tables.row_codec import ROW
 from hummock.store.views import event_times
 from hummock.store.views.columns import Columns
 from hummock.store.views.event_times import EventTimes
-from hummock.store.views.row_codec import ROW
 from tests.ports.asking import ask, put
 from tests.store.answering import rebuild
 from tests.store.opening import opened

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hummock.store.views.forward_lists import ForwardLists
+from hummock.store.tables.forward_lists import ForwardLists
 from hummock.store.views.postings import Postings
 
 TERMS = st.integers(0, 12)

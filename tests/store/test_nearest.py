@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Filter
 from hummock.store import StoreLimits, WritableStore
+from hummock.store.growing import Growing, Lazy, SignBits, packed_query
 from hummock.store.limits import PlanLimits
 from hummock.store.search.nearest import Plan, nearest, plan_for
+from hummock.store.tables.row_codec import ROW
 from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import DomainNames, read_given_names
-from hummock.store.views.growing import Growing, Lazy, SignBits, packed_query
 from hummock.store.views.postings import Postings
-from hummock.store.views.row_codec import ROW
 from hummock.store.views.view import ProjectView
 from hummock_kernels import reference
 from hummock_kernels.cosine import Chunks, scan

@@ -24,8 +24,7 @@ from hummock.memories.preparation import Preparation
 from hummock.ports.store import Alike
 from hummock.store import WritableStore, recorded_model
 from hummock.store.errors import AnalyzerTooNew, DirectoryUnusable, MemoryDamaged
-from hummock.store.tables import lookups
-from hummock.store.views import row_codec
+from hummock.store.tables import lookups, row_codec
 from hummock.store.write import reanalyse
 from hummock.text import terms
 from hummock.text.analyzer import ANALYZER_VERSION

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from hummock.core.project import GraphState
 from hummock.core.settings import IndexPolicy
+from hummock.store.growing import SignBits
 from hummock.store.limits import PlanLimits
 from hummock.store.search import graph_builder
 from hummock.store.search.graph_builder import GraphBuilder
 from hummock.store.search.nearest import by_graph, nearest
-from hummock.store.views.growing import SignBits
 from hummock.store.views.row_graph import GraphSlot, HeldGraph, Projection, RowGraph
 from hummock.store.views.view import ProjectView
 from tests.store.test_nearest import SIGNS, clustered, exact, small_views, unit, view_of

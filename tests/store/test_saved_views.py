@@ -24,10 +24,10 @@ from hummock.store.limits import PlanLimits, StoreLimits
 from hummock.store.lmdb import saved_views
 from hummock.store.lmdb.files import DATA_FILE
 from hummock.store.lmdb.saved_views import SAVED_VIEWS, SavedViewFiles
+from hummock.store.tables.reads import TableProject
 from hummock.store.upkeep import purge
 from hummock.store.views import saved_view, view_cache
 from hummock.store.views.saved_view import SavedView, read_view
-from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
@@ -65,7 +65,7 @@ class Loads:
         self.count = 0
         monkeypatch.setattr(view_cache, "load", self)
 
-    def __call__(self, stored: StoredProject, limits: StoreLimits) -> ProjectView:
+    def __call__(self, stored: TableProject, limits: StoreLimits) -> ProjectView:
         self.count += 1
         return load(stored, limits)
 

@@ -14,6 +14,7 @@ from hummock.store import WritableStore
 from hummock.store.views import places
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import put
+from tests.snapshots import at
 from tests.store.answering import rebuild
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, embedded_request
@@ -29,7 +30,7 @@ def stars(store: Store, limit: int = 7) -> list[Stars]:
     """All parts of the map."""
     parts, after = [], 0
     while True:
-        part = store.stars("p", after, limit)
+        part = at(store, "p").stars(after, limit)
         parts.append(part)
         if part.next_after is None:
             return parts
@@ -129,14 +130,14 @@ def test_it_is_the_same_after_a_restart(tmp_path: Path) -> None:
 def test_what_waits_for_its_vectors_stands_on_a_ring_and_then_among_the_others(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="late", words=("late",), seeds=()))
-        waiting = store.stars("p", 0, 9)
+        waiting = at(store, "p").stars(0, 9)
         assert (waiting.layout_id, waiting.is_placed) == ("", [False])
         put(store, "p", *entries(0, 9))
         before = where(store)
         assert 1.1 - 1e-6 <= np.hypot(*before["late"]) <= 1.2 + 1e-6
-        assert store.stars_of("p", ["late"]).is_placed == [False]
+        assert at(store, "p").stars_of(["late"]).is_placed == [False]
         store.write("p", embedded_request(Entry(id="late", words=("late",), seeds=(3,)))).result(30)
-        late = store.stars_of("p", ["late", "m3"])
+        late = at(store, "p").stars_of(["late", "m3"])
         assert all(late.is_placed)
         same({name: place for name, place in before.items() if name != "late"}, where(store))
         # Of one vector, so side by side, and yet two.
@@ -151,17 +152,17 @@ def test_what_says_nothing_has_no_place_of_its_own(tmp_path: Path) -> None:
         # As a disk may leave it behind.
         view.vectors.buffer[4] = np.float16(np.nan).view(np.uint16)
         view.vectors.buffer[5] = 0
-        assert np.flatnonzero(~np.array(store.stars("p", 0, 9).is_placed)).tolist() == [4, 5]
+        assert np.flatnonzero(~np.array(at(store, "p").stars(0, 9).is_placed)).tolist() == [4, 5]
 
 
 def test_sessions_are_named_and_what_is_not_there_is_left_out(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a", session_id="s"), Entry(id="b"), Entry(id="c", session_id="t"))
-        found = store.stars("p", 0, 9)
+        found = at(store, "p").stars(0, 9)
         assert dict(zip(found.ids, found.sessions, strict=True)) == {"a": "s", "b": "", "c": "t"}
-        assert store.stars_of("p", ["b", "nothing"]).ids == ["b"]
-        assert store.stars_of("elsewhere", ["b"]).ids == []
-        assert store.stars("elsewhere", 0, 9).ids == []
+        assert at(store, "p").stars_of(["b", "nothing"]).ids == ["b"]
+        assert at(store, "elsewhere").stars_of(["b"]).ids == []
+        assert at(store, "elsewhere").stars(0, 9).ids == []
 
 
 def test_it_is_asked_for_by_several_at_once(tmp_path: Path) -> None:

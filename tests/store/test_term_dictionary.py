@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hummock.store.tables.forward_lists import TermDictionary
 from hummock.store.tables.term_dictionary import TermDictionaries, TermNumbers
-from hummock.store.views.forward_lists import TermDictionary
 from hummock_kernels.vocabulary import UNKNOWN
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened

@@ -20,8 +20,8 @@ from hummock.core.candidates import GroupQuery
 from hummock.core.errors import Unavailable
 from hummock.core.memory import Filter, MemoryKind
 from hummock.store import DEFAULT_LIMITS, StoreLimits, WritableStore
+from hummock.store.growing import Growing
 from hummock.store.tables import keys
-from hummock.store.views.growing import Growing
 from hummock.store.views.view import ProjectView
 from tests.ports.asking import ask, gather, ids, put
 from tests.snapshots import at

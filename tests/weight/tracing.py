@@ -35,10 +35,10 @@ BYTES = frozenset(
         "tables/record_codec",
         "tables/term_dictionary",
         "views/columns",
-        "views/forward_lists",
-        "views/growing",
+        "tables/forward_lists",
+        "growing",
         "views/postings",
-        "views/row_codec",
+        "tables/row_codec",
     )
 )
 """Files of bytes and terms, which read and write columns, postings and records: as `PURE`."""

@@ -37,7 +37,7 @@ class MemoryColumns(Struct, frozen=True, kw_only=True, eq=False):
         file: Equal for fragments of one file; 0 for memories that are not code.
         helpful: Number of voices that judged its text helpful; `wrong` likewise.
         expire_time: 0 if it never ends.
-        token_sign: `store.views.row_codec.TokenSign`.
+        token_sign: `store.tables.row_codec.TokenSign`.
         writer: Equal for unvouched memories of one caller; 0 for all others.
         apart: Differs for texts that are never copies, however alike (`text.likeness`).
         pinned: 1 if it is in every prompt of its scope.

@@ -113,11 +113,11 @@ class Garden:
 
     def stars(self, project: str, after: int, limit: int) -> Stars:
         """At most `limit` memories after position `after` (0: the first) in the star map, by their writes."""
-        return self._store.stars(project, after, limit)
+        return self._store.read(project, lambda found: found.stars(after, limit))
 
     def stars_of(self, project: str, ids: Sequence[str]) -> Stars:
         """These memories in the star map; what does not exist is left out."""
-        return self._store.stars_of(project, ids)
+        return self._store.read(project, lambda found: found.stars_of(ids))
 
     def events(self, project: str, after: int, where: Filter, *, full: bool) -> EventPage:
         """Return the events after the write `after`: of memories that pass the filter, and all removals."""
@@ -165,7 +165,7 @@ class Garden:
         Raises: ProjectNotFound, RequestIdReused; DeadlinePassed, after which nothing was removed.
         """
         deadline.check()
-        ids, count = self._store.first_passing(project, where, DELETED_AT_ONCE)
+        ids, count = self._store.read(project, lambda found: found.first_passing(where, DELETED_AT_ONCE))
         # Again, since the project may have had to be loaded; the write itself is not cancelled.
         deadline.check()
         if only_count:

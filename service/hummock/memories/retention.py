@@ -165,7 +165,7 @@ class Retention(_Upkeep):
         """Forget memories and sessions from before a time, in Unix seconds."""
         where = Filter(origins=_KEPT_BY_THE_INDEXER.origins, created_before=before)
         while not self._closing.is_set():
-            ids, _ = self._store.first_passing(project, where, DELETED_AT_ONCE)
+            ids, _ = self._store.read(project, lambda found: found.first_passing(where, DELETED_AT_ONCE))
             if not self._forgot(project, ids, claim):
                 break
         for session in self._store.sessions.all(project):
@@ -174,7 +174,9 @@ class Retention(_Upkeep):
 
     def _apply_count(self, project: str, most: int, claim: Claim) -> None:
         while not self._closing.is_set():
-            ids, count = self._store.first_passing(project, _KEPT_BY_THE_INDEXER, DELETED_AT_ONCE)
+            ids, count = self._store.read(
+                project, lambda found: found.first_passing(_KEPT_BY_THE_INDEXER, DELETED_AT_ONCE)
+            )
             if not self._forgot(project, ids[: max(0, count - most)], claim):
                 return
 

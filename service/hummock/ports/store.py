@@ -149,27 +149,19 @@ class Snapshot(Protocol):
     A project that does not exist has nothing, at seq 0.
 
     Attributes:
+        seq: Writes that the project has accepted.
+        content_seq: Changes after which a recall could answer differently.
+        settings: The project's own settings.
+        expired_at: When the last memory ended that has expired and is not yet removed, in Unix seconds; 0 without one.
         stale_s: None, unless the store cannot be reached and this is the last known state; then the most seconds by
             which it may be outdated. Memories not loaded then count as removed.
     """
 
+    seq: int
+    content_seq: int
+    settings: ProjectSettings
+    expired_at: float
     stale_s: float | None
-
-    @property
-    def seq(self) -> int:
-        """Writes that the project has accepted."""
-
-    @property
-    def content_seq(self) -> int:
-        """Changes after which a recall could answer differently."""
-
-    @property
-    def settings(self) -> ProjectSettings:
-        """The project's own settings."""
-
-    @property
-    def expired_at(self) -> float:
-        """When the last memory ended that has expired and is not yet removed, in Unix seconds; 0 without one."""
 
     @property
     def entries_version(self) -> tuple[int, int]:
@@ -264,6 +256,18 @@ class Snapshot(Protocol):
         self, where: Filter, after: int, limit: int, *, full: bool, newest_first: bool = False, contains: str = ""
     ) -> Page:
         """Return a page of the memories that pass the filter; see `Store.page`."""
+
+    def first_passing(self, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
+        """The ids of the first memories that pass, at most so many, by their writes; how many pass at all."""
+
+    def stars(self, after: int, limit: int) -> Stars:
+        """Return at most `limit` memories after position `after` (0: the first) in the star map, in write order.
+
+        Memories keep their places when others are added, except, at first, whenever the number has doubled.
+        """
+
+    def stars_of(self, memory_ids: Sequence[str]) -> Stars:
+        """These memories in the star map, by their writes; what does not exist is left out."""
 
     def pinned(self, where: Filter, most: int) -> list[Memory]:
         """Return the pinned memories of prompts with this filter, with their payloads, newest write first.
@@ -424,18 +428,6 @@ class Store(Reads, Protocol):
         Only those with `contains` in their title, tags or searched payload, ignoring the case of A to Z. That reads the
         texts, so a page may end before it is full while another follows.
         """
-
-    def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
-        """The ids of the first memories that pass, at most so many, by their writes; how many pass at all."""
-
-    def stars(self, project: str, after: int, limit: int) -> Stars:
-        """Return at most `limit` memories after position `after` (0: the first) in the star map, in write order.
-
-        Memories keep their places when others are added, except, at first, whenever the number has doubled.
-        """
-
-    def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
-        """These memories in the star map, by their writes; what does not exist is left out."""
 
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """Return memory events after the write `after`, about a MiB of memories at a time.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hummock.core.errors import DataLoss, HummockError, NotReady, StartError, StorageFull, Unavailable
+from hummock.ports.store import Outdated
 
 _NAMED_PROJECTS = 5
 
@@ -202,6 +203,14 @@ class DatabaseDamaged(DataLoss):
         )
         self.directory = str(directory)
         self.why = why
+
+
+class DamageMet(Outdated):
+    """A memory in a view is damaged: the view must be loaded again without it."""
+
+
+class ProjectGone(Outdated):
+    """The project was removed; a project of the same name may be a new one."""
 
 
 class RecordDamaged(HummockError):

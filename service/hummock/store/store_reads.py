@@ -12,19 +12,18 @@ import numpy as np
 from hummock.core.embedding import Embedding
 from hummock.core.errors import SeqNotReached, Unavailable
 from hummock.core.memory import EventPage, Filter, Memory
-from hummock.core.project import GraphReport, Project, Stars
+from hummock.core.project import GraphReport, Project
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.threads import Cores, usable_cores
 from hummock.core.transfer import ExportPage
 from hummock.ports.learning import LearningReader
-from hummock.ports.store import Generation, LookedUp, Outdated, Page
+from hummock.ports.store import Generation, LookedUp, Outdated, Page, Snapshot
 from hummock.ports.writes import TextKey
-from hummock.store.errors import MemoryDamaged
-from hummock.store.search.filters import passing
-from hummock.store.search.listing import stars_behind, stars_of
-from hummock.store.snapshot import Snapshot
+from hummock.store.errors import DamageMet, MemoryDamaged, ProjectGone
+from hummock.store.snapshot import TableSnapshot
 from hummock.store.tables import keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine
+from hummock.store.tables.keys import NO_PROJECT
 from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of, find_by_text, project_number, project_record
 from hummock.store.tables.op_log import events_behind, export_behind
@@ -32,7 +31,6 @@ from hummock.store.tables.reads import TableProject
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import NO_PROJECT, DamageMet, ProjectGone
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ViewCache
 
@@ -196,32 +194,6 @@ class StoreReads:
             next_after=found[limit - 1][0] if len(found) > limit else None,
         )
 
-    def first_passing(self, project: str, where: Filter, limit: int) -> tuple[tuple[str, ...], int]:
-        """Ids of the first memories that pass, and the number of all that do; see `ports.Store`."""
-
-        def read(view: ProjectView, stored: TableProject) -> tuple[tuple[str, ...], int]:
-            found = np.flatnonzero(passing(view, where, stored))
-            return tuple(view.columns.ids[ordinal] for ordinal in found[:limit].tolist()), len(found)
-
-        return self.read(project, lambda snapshot: snapshot.of(read))
-
-    def stars(self, project: str, after: int, limit: int) -> Stars:
-        """A part of the star map; see `ports.Store`."""
-        return self.read(
-            project, lambda snapshot: snapshot.of(lambda view, stored: stars_behind(view, stored, after, limit))
-        )
-
-    def stars_of(self, project: str, memory_ids: Sequence[str]) -> Stars:
-        """These memories in the star map; see `ports.Store`."""
-
-        def read(view: ProjectView, stored: TableProject) -> Stars:
-            docs = [doc_of(stored.txn, self._tables, stored.number, memory_id) for memory_id in memory_ids]
-            found = [doc for doc in docs if doc is not None]
-            present = [doc for doc in found if self._sound(project, stored, doc, full=False) is not None]
-            return stars_of(view, stored, present)
-
-        return self.read(project, lambda snapshot: snapshot.of(read))
-
     def memory_events(self, project: str, after: int, *, full: bool) -> EventPage:
         """Memory events after the write `after`; see `ports.Store`."""
         with self._projects.reading_by_name(project) as stored:
@@ -324,9 +296,9 @@ class StoreReads:
         except Outdated:
             return None
 
-    def _snapshot(self, view: ProjectView, *, is_last: bool = False) -> Snapshot:
+    def _snapshot(self, view: ProjectView, *, is_last: bool = False) -> TableSnapshot:
         timely = view.at(self._projects.now())
-        return Snapshot(timely, self._projects, self._engine, self._cores, is_last=is_last)
+        return TableSnapshot(timely, self._projects, self._engine, self._cores, is_last=is_last)
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:
         return record_codec.project_of(record, self._engine.space.id)

@@ -21,12 +21,13 @@ import lmdb
 import msgspec
 
 from hummock.core.errors import HummockError
+from hummock.store.errors import ProjectGone
 from hummock.store.limits import StoreLimits
 from hummock.store.lmdb.environment import Environment, sync_folder
 from hummock.store.tables import keys, record_codec
 from hummock.store.tables.lookups import project_record
+from hummock.store.tables.reads import TableProject
 from hummock.store.views.saved_view import SavedView, made_by, read_view, write_view
-from hummock.store.views.stored import ProjectGone, StoredProject
 from hummock.store.views.view import ProjectView
 
 SAVED_VIEWS: Final = "views"  # Name of the folder in the data directory.
@@ -124,7 +125,7 @@ class SavedViewFiles:
             except (OSError, lmdb.Error, HummockError) as error:
                 _log.warning("files of views that are of no use could not be removed: %s", error)
 
-    def view(self, stored: StoredProject) -> ProjectView | None:
+    def view(self, stored: TableProject) -> ProjectView | None:
         """A saved view that can catch up with the project; None if there is none that is intact."""
         # An earlier file may contain memories that are left out as damaged now.
         if self._environment.damage.of(stored.number):

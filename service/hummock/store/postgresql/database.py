@@ -13,7 +13,7 @@ from psycopg import sql
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
 from hummock.ports.claims import Claim, ClaimLost
-from hummock.store.errors import DatabaseIsCopiedInto, DatabaseUnusable
+from hummock.store.errors import DatabaseIsCopiedInto, DatabaseUnusable, ProjectGone
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
     PATIENCE_S,
@@ -29,7 +29,6 @@ from hummock.store.tables import keys, record_codec
 from hummock.store.tables.engine import TABLE_NAMES, Foreseen, Scope, Tables, Transaction
 from hummock.store.tables.integrity import Damage
 from hummock.store.tables.lookups import DIRECTORY_KEY, first_record, known_record, number_of_space
-from hummock.store.views.stored import ProjectGone
 
 CHANNEL = "hummock"  # Channel on which every write is notified: the project's seq after it, and its name.
 

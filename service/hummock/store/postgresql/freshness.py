@@ -9,11 +9,11 @@ from threading import Event, Lock, Thread
 import psycopg
 
 from hummock.core.errors import HummockError, StoreUnreachable
+from hummock.store.errors import ProjectGone
 from hummock.store.limits import StoreLimits
 from hummock.store.postgresql.database import Database
 from hummock.store.tables.recent import RecentReads
 from hummock.store.tables.stored_projects import TableProjects
-from hummock.store.views.stored import ProjectGone, StoredProjects
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ForeignViews, Graphs, ViewEntry
 
@@ -93,7 +93,7 @@ class SeenViews(ForeignViews):
 
     def __init__(
         self,
-        projects: StoredProjects,
+        projects: TableProjects,
         budget_bytes: int,
         limits: StoreLimits,
         recent: RecentReads,

@@ -10,16 +10,16 @@ from hummock.core.errors import SeqNotReached, StoreUnreachable
 from hummock.core.settings import IndexPolicy
 from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
+from hummock.ports.store import Outdated, Snapshot
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
-from hummock.store.postgresql.connections import Connections
+from hummock.store.postgresql.connections import Connections, DatabaseUnreachable
 from hummock.store.postgresql.database import Database, recorded_directory
 from hummock.store.postgresql.freshness import FreshProjects, Listener, SeenViews
-from hummock.store.postgresql.last_seen import StaleSnapshot, not_here
+from hummock.store.postgresql.last_seen import StaleSnapshot
 from hummock.store.postgresql.room import DatabaseRoom
 from hummock.store.search.graph_builder import graph_builder
 from hummock.store.settled_clock import SettledClock
-from hummock.store.snapshot import Snapshot
 from hummock.store.table_store import WritableStore
 from hummock.store.tables.lookups import active_space
 from hummock.store.tables.recent import RecentReads
@@ -112,7 +112,7 @@ class SharedStore(WritableStore):
             seen = self.last_seen(project)
             seen.require(min_seq)
             return work(seen)
-        except (SeqNotReached, StoreUnreachable) as error:
+        except (Outdated, SeqNotReached, StoreUnreachable) as error:
             raise away from error
 
     def read_at_once(self, project: str, work: Callable[[Snapshot], Read | None]) -> None:
@@ -122,7 +122,8 @@ class SharedStore(WritableStore):
         """A snapshot of a project's data in memory. Raises: StoreUnreachable: it is not loaded."""
         seen = self._seen.seen(project)
         if seen is None:
-            raise not_here(self._database)
+            why = "and what was asked is not in memory"
+            raise self._database.away or DatabaseUnreachable(self._database.place, why)
         view, age_s = seen
         timely = view.at(self._projects.now())
         return StaleSnapshot(timely, age_s, self._projects, self._database, self._recent_reads, self._cores)

@@ -13,8 +13,8 @@ from hummock.core.candidates import Bridge, Bridged
 from hummock.core.memory import MemoryKind
 from hummock.store.search.filters import Flags
 from hummock.store.search.nearest import Ordinals, nearest
-from hummock.store.views.row_codec import TokenSign
-from hummock.store.views.stored import StoredProject
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.row_codec import TokenSign
 from hummock.store.views.view import ProjectView
 from hummock_kernels.cosine import best_cosines_of
 from hummock_kernels.gather import flags_of_signs, score_translated
@@ -31,7 +31,7 @@ _NO_VECTOR: NDArray[np.float32] = np.empty(0, np.float32)
 class Crossing:
     """One group's search with a query's translation."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject, bridge: Bridge) -> None:
+    def __init__(self, view: ProjectView, stored: TableProject, bridge: Bridge) -> None:
         """Create a search; `stored` is the view's project in a transaction later than the view."""
         self._view = view
         self._stored = stored

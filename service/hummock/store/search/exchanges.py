@@ -10,9 +10,9 @@ import numpy as np
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import Filter, Origin
 from hummock.store.search.filters import Flags, last_turns, passing
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.row_codec import id_hash
 from hummock.store.views.columns import Columns
-from hummock.store.views.row_codec import id_hash
-from hummock.store.views.stored import StoredProject
 from hummock.store.views.view import ProjectView
 from hummock.text.questions import Trait
 
@@ -53,7 +53,7 @@ NO_EXCHANGE: Final = ExchangeDocs()
 
 
 def exchange_docs(
-    view: ProjectView, stored: StoredProject, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None
+    view: ProjectView, stored: TableProject, memory_ids: Sequence[str], where: Filter, window: SessionWindow | None
 ) -> list[ExchangeDocs]:
     """What belongs to each of these turns, in order; see `ports.Snapshot.exchanges`. Raises: Outdated."""
     if not view.columns.turns.has_any:
@@ -63,7 +63,7 @@ def exchange_docs(
 
 
 def replies_to(
-    view: ProjectView, stored: StoredProject, text_hashes: Collection[int], where: Filter, window: SessionWindow | None
+    view: ProjectView, stored: TableProject, text_hashes: Collection[int], where: Filter, window: SessionWindow | None
 ) -> list[int]:
     """Document numbers of the replies to turns with one of these texts; see `ports.Snapshot.replies_to`."""
     columns = view.columns
@@ -78,7 +78,7 @@ def replies_to(
     return [int(columns.doc[reply]) for reply in dict.fromkeys(found)]
 
 
-def last_said(view: ProjectView, stored: StoredProject, window: SessionWindow) -> list[int]:
+def last_said(view: ProjectView, stored: TableProject, window: SessionWindow) -> list[int]:
     """Document numbers of what the user said in a window of a session, newest first."""
     turns = last_turns(view, window, stored)
     is_users = view.columns.origin[turns.ordinals] == Origin.USER_INPUT
@@ -87,7 +87,7 @@ def last_said(view: ProjectView, stored: StoredProject, window: SessionWindow) -
     return docs
 
 
-def _shown(view: ProjectView, stored: StoredProject, where: Filter, window: SessionWindow | None) -> Flags:
+def _shown(view: ProjectView, stored: TableProject, where: Filter, window: SessionWindow | None) -> Flags:
     """(memories,) uint8, 1 for those that may be shown: what is replaced or in the window is not."""
     allowed, _ = last_turns(view, window, stored).left_out(passing(view, where, stored))
     superseded = view.superseded(stored)

@@ -15,9 +15,10 @@ from hummock.core import facets
 from hummock.core.candidates import SessionWindow
 from hummock.core.memory import CodeFragment, DomainKnowledge, Filter, LearningRecord, Memory, MemoryKind, Origin
 from hummock.store.limits import MAX_SUBSTRING_BYTES
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.recent import Records
+from hummock.store.tables.row_codec import id_hash
 from hummock.store.views.postings import NO_TERM
-from hummock.store.views.row_codec import id_hash
-from hummock.store.views.stored import Records, StoredProject
 from hummock.store.views.view import ProjectView
 
 _EVERY_KIND = frozenset(MemoryKind)
@@ -26,13 +27,13 @@ _EVERY_ORIGIN = frozenset(Origin)
 Flags = NDArray[np.uint8]
 
 
-def passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
+def passing(view: ProjectView, where: Filter, stored: TableProject) -> Flags:
     """(memories,) uint8, 1 for every present memory that passes; read-only."""
     known = view.kept_flags.of(where)
     return view.kept_flags.keep(where, _passing(view, where, stored)) if known is None else known
 
 
-def _passing(view: ProjectView, where: Filter, stored: StoredProject) -> Flags:
+def _passing(view: ProjectView, where: Filter, stored: TableProject) -> Flags:
     columns = view.columns
     allowed = columns.alive.copy()
     if where.kinds and where.kinds != _EVERY_KIND:
@@ -72,7 +73,7 @@ def _told_within(view: ProjectView, where: Filter) -> Flags:
     return out
 
 
-def _at(view: ProjectView, paths: Sequence[str], stored: StoredProject) -> Flags:
+def _at(view: ProjectView, paths: Sequence[str], stored: TableProject) -> Flags:
     out = holding(view, [facets.path(name) for name in paths if not facets.is_folder(name)], stored)
     for folder in filter(facets.is_folder, paths):
         numbers = stored.numbers_behind(facets.below(folder)).values()
@@ -80,7 +81,7 @@ def _at(view: ProjectView, paths: Sequence[str], stored: StoredProject) -> Flags
     return out
 
 
-def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, ordinal: int) -> tuple[str, ...]:
+def failed_conditions(view: ProjectView, where: Filter, stored: TableProject, ordinal: int) -> tuple[str, ...]:
     """Names of the filter's fields whose conditions a memory does not meet."""
     none = Filter()
     alone = {name: replace(none, **{name: getattr(where, name)}) for name in Filter.__struct_fields__}
@@ -89,13 +90,13 @@ def failed_conditions(view: ProjectView, where: Filter, stored: StoredProject, o
     )
 
 
-def superseded_by(view: ProjectView, stored: StoredProject, ordinal: int) -> tuple[str, ...]:
+def superseded_by(view: ProjectView, stored: TableProject, ordinal: int) -> tuple[str, ...]:
     """Ids of the memories that replace a memory, in the order of their writes."""
     superseded = view.superseded(stored)
     return () if superseded is None else tuple(view.columns.ids[one] for one in superseded.by.get(ordinal, ()))
 
 
-def holding(view: ProjectView, terms: Sequence[str], stored: StoredProject) -> Flags:
+def holding(view: ProjectView, terms: Sequence[str], stored: TableProject) -> Flags:
     """(memories,) uint8, 1 for every memory that contains any of the terms, removed or not."""
     numbers = view.kept_terms.numbers(terms, stored.term_numbers)
     return marked(view, numbers[numbers != NO_TERM].tolist())
@@ -155,7 +156,7 @@ class LastTurns:
 _NONE = LastTurns(ordinals=np.empty(0, np.int64), turns_ago=np.empty(0, np.int64))
 
 
-def last_turns(view: ProjectView, window: SessionWindow | None, stored: StoredProject) -> LastTurns:
+def last_turns(view: ProjectView, window: SessionWindow | None, stored: TableProject) -> LastTurns:
     """The memories in a window of a session's last turns.
 
     A turn begins with each memory of origin USER_INPUT; only USER_INPUT and AI_OUTPUT belong to turns.
@@ -231,12 +232,12 @@ class SubstringScan:
         return bits
 
 
-def scan_for(substrings: Sequence[str], stored: StoredProject) -> SubstringScan:
+def scan_for(substrings: Sequence[str], stored: TableProject) -> SubstringScan:
     """A scan of a project's texts with the byte limit of one group."""
     return SubstringScan(substrings, partial(stored.records, full=True), stored.decoded, MAX_SUBSTRING_BYTES)
 
 
-def holds_name(stored: StoredProject, doc: int, name: str) -> bool:
+def holds_name(stored: TableProject, doc: int, name: str) -> bool:
     """Whether a document's text contains a name exactly, and not as part of a longer one."""
     records = stored.records(doc, full=True)
     if not any(name.encode() in record for record in records):

@@ -13,7 +13,7 @@ from hummock.core.project import Stars
 from hummock.ports.store import Alike, Change, ChangePage, Outdated
 from hummock.store.search.filters import holding, passing
 from hummock.store.search.nearest import nearest
-from hummock.store.views.stored import StoredProject
+from hummock.store.tables.reads import TableProject
 from hummock.store.views.view import ProjectView
 from hummock.text.questions import Trait
 from hummock.text.told_days import when_said
@@ -22,7 +22,7 @@ from hummock_kernels.cosine import score_rows
 _STATES = np.uint8(Trait.TELLS_CHANGE | Trait.ASKS)
 
 
-def stars_behind(view: ProjectView, stored: StoredProject, after: int, limit: int) -> Stars:
+def stars_behind(view: ProjectView, stored: TableProject, after: int, limit: int) -> Stars:
     """At most `limit` memories after position `after`, a document number; 0 is before the first.
 
     `stored` is the same project in a transaction later than the view. Raises: Outdated.
@@ -33,7 +33,7 @@ def stars_behind(view: ProjectView, stored: StoredProject, after: int, limit: in
     return _stars(view, stored, there[:limit], int(docs[there[limit - 1]]) if len(there) > limit else None)
 
 
-def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> Stars:
+def stars_of(view: ProjectView, stored: TableProject, docs: Sequence[int]) -> Stars:
     """The memories of these documents. `stored` as for `stars_behind`. Raises: Outdated: the view lacks one."""
     ordinals = view.columns.ordinals(np.unique(np.array(docs, np.int64)))
     if len(ordinals) < len(set(docs)):
@@ -41,7 +41,7 @@ def stars_of(view: ProjectView, stored: StoredProject, docs: Sequence[int]) -> S
     return _stars(view, stored, ordinals, None)
 
 
-def _stars(view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64], next_after: int | None) -> Stars:
+def _stars(view: ProjectView, stored: TableProject, ordinals: NDArray[np.int64], next_after: int | None) -> Stars:
     columns = view.columns
     layout_id, places, is_placed = view.star_places.at(columns, view.chunks, ordinals)
     # A view has only session hashes, 0 for none; the id comes from the first memory of each session.
@@ -67,7 +67,7 @@ def _stars(view: ProjectView, stored: StoredProject, ordinals: NDArray[np.int64]
     )
 
 
-def pinned_docs(view: ProjectView, where: Filter, stored: StoredProject, most: int) -> list[int]:
+def pinned_docs(view: ProjectView, where: Filter, stored: TableProject, most: int) -> list[int]:
     """Document numbers of pinned memories, newest write first; see `ports.Snapshot.pinned`. Raises: Outdated.
 
     Kinds, origins, paths and times of a filter say what answers a question, so they do not count.
@@ -88,7 +88,7 @@ def pinned_docs(view: ProjectView, where: Filter, stored: StoredProject, most: i
     return [int(doc) for doc in newest[:most]]
 
 
-def changes_behind(view: ProjectView, stored: StoredProject, after: int, most: int, alike: Alike) -> ChangePage:
+def changes_behind(view: ProjectView, stored: TableProject, after: int, most: int, alike: Alike) -> ChangePage:
     """At most `most` notes that tell a change after document number `after`; see `ports.Snapshot.changes`.
 
     `stored` is the same project in a transaction later than the view. Raises: Outdated.

@@ -13,12 +13,13 @@ from hummock.core import facets
 from hummock.core.memory import CodeFragment, Memory, MemoryKind, Payload
 from hummock.ports.store import Neighbours, Outdated
 from hummock.store.search.filters import holding
-from hummock.store.views.stored import Records, StoredProject
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.recent import Records
 from hummock.store.views.view import ProjectView
 
 
 def neighbours_of(
-    view: ProjectView, stored: StoredProject, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
+    view: ProjectView, stored: TableProject, docs: Sequence[int], count: int, *, full: bool, most_bytes: int
 ) -> list[Neighbours]:
     """Neighbours of each document, within the part of `most_bytes` that the documents themselves leave.
 
@@ -48,7 +49,7 @@ class _Window:
 class _Surroundings:
     """Finds the neighbours of documents in one view; each file is read once."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject) -> None:
+    def __init__(self, view: ProjectView, stored: TableProject) -> None:
         self._view = view
         self._stored = stored
         self._files: dict[str, list[tuple[int, int]]] = {}
@@ -105,7 +106,7 @@ class _Surroundings:
 class _Reading:
     """Reads each neighbour once, and stops after the first that exceeds the byte limit."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject, room_bytes: int, *, full: bool) -> None:
+    def __init__(self, view: ProjectView, stored: TableProject, room_bytes: int, *, full: bool) -> None:
         """`room_bytes` limits the records' bytes; `full` reads them with their payloads."""
         self._columns = view.columns
         self._stored = stored

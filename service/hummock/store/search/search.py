@@ -30,32 +30,12 @@ from hummock.store.search.filters import (
     superseded_by,
 )
 from hummock.store.search.nearest import Ordinals, by_graph, nearest
+from hummock.store.tables.reads import TableProject, all_present
 from hummock.store.views.postings import NO_TERM, QueryTerms
-from hummock.store.views.stored import StoredProject, all_present
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import exact_names
 from hummock_kernels.cosine import scan
 from hummock_kernels.gather import Finds, gather
-
-
-def rarest(view: ProjectView, stored: StoredProject, terms: Sequence[str], most: int) -> tuple[str, ...]:
-    """The rarest of the terms by number of memories, at most `most`, in the order given; unknown terms last."""
-    holders = view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).astype(np.int64)
-    kept = np.argsort(np.where(holders > 0, holders, np.iinfo(np.int64).max), kind="stable")[:most]
-    return tuple(terms[place] for place in sorted(kept.tolist()))
-
-
-def holders(view: ProjectView, stored: StoredProject, terms: Sequence[str]) -> tuple[int, ...]:
-    """Number of memories that contain each of these terms."""
-    return tuple(view.postings.df.at(view.kept_terms.numbers(terms, stored.term_numbers)).tolist())
-
-
-def terms_with_prefix(view: ProjectView, stored: StoredProject, prefix: str, most: int) -> dict[str, int]:
-    """Terms with this prefix and the number of memories that contain each; checks the first `most`, skips unused."""
-    numbers = stored.numbers_behind(prefix, most)
-    counts = view.postings.df.at(np.array(list(numbers.values()), np.uint32)).tolist()
-    return {prefix + rest: count for rest, count in zip(numbers, counts, strict=True) if count > 0}
-
 
 _NO_MINIMUM = -np.inf
 _AGES_A_SCORE = 10
@@ -71,7 +51,7 @@ _OTHERS = CAPPED
 class Search:
     """Search of all groups of one call on one view; later groups use the domains that earlier ones found."""
 
-    def __init__(self, view: ProjectView, stored: StoredProject, cores: Cores) -> None:
+    def __init__(self, view: ProjectView, stored: TableProject, cores: Cores) -> None:
         """Create a search; `stored` is the same project in a transaction later than the view."""
         self._view = view
         self._stored = stored

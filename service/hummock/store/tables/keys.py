@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from hummock.ports.writes import TextKey
 from hummock.store.tables.engine import Cursor, Table, Transaction
 
+NO_PROJECT = 0
+"""Number of a project that does not exist, which reads as one without memories; numbers of projects begin at 1."""
+
 _PROJECT = struct.Struct(">I")
 _DOC = struct.Struct(">IQ")
 DOC_KEY_BYTES = _DOC.size

@@ -10,10 +10,10 @@ import msgspec
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.memory import Memory
 from hummock.ports.writes import TextKey
-from hummock.store.errors import AnalyzerTooNew, EntryDamaged, SchemaTooNew, SpaceDiffers
+from hummock.store.errors import AnalyzerTooNew, EntryDamaged, ProjectGone, SchemaTooNew, SpaceDiffers
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
-from hummock.store.views.stored import NO_PROJECT, ProjectGone
+from hummock.store.tables.keys import NO_PROJECT
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.likeness import identity
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding
 from hummock.core.memory import EventPage, Memory, MemoryEvent, MemoryEventType
@@ -16,13 +17,23 @@ from hummock.core.transfer import ExportedMemory, ExportPage
 from hummock.store.limits import EVENT_PAGE_BYTES, EXPORT_PAGE_BYTES
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Tables, Transaction
+from hummock.store.tables.forward_lists import unpack_terms
 from hummock.store.tables.lookups import project_record
-from hummock.store.views.forward_lists import unpack_terms
-from hummock.store.views.stored import Changes
 
 PUT, _REMOVE, EMBED, JUDGE = 1, 2, 3, 4
 """Actions: a new document, a removal, the arrival of a pending document's vectors, a change of verdicts."""
 _HEAD = struct.Struct("<BQ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Changes:
+    """Net effect of some operations."""
+
+    put: list[int]  # New documents that are still present, ascending.
+    embedded: list[int]  # Earlier documents that got their vectors, ascending.
+    judged: list[int]  # Earlier documents with changed verdicts, ascending.
+    removed: NDArray[np.int64]  # int64 earlier documents that were removed.
+    removed_terms: NDArray[np.uint32]  # uint32 concatenated terms of those.
 
 
 def pack(action: int, doc: int) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -14,43 +15,58 @@ from numpy.typing import NDArray
 
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
+from hummock.ports.store import Outdated
 from hummock.store.errors import EntryDamaged, MemoryDamaged
-from hummock.store.tables import integrity, keys, op_log, record_codec
+from hummock.store.growing import Growing
+from hummock.store.tables import forward_lists, integrity, keys, op_log, record_codec
 from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.tables.forward_lists import ForwardLists
 from hummock.store.tables.integrity import KeptSums
 from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of, project_record
-from hummock.store.tables.recent import DecodedMemories, RecentReads
+from hummock.store.tables.op_log import Changes
+from hummock.store.tables.recent import DecodedMemories, RecentReads, Records
 from hummock.store.tables.record_codec import read_settings
+from hummock.store.tables.row_codec import ROW, unpack_rows
 from hummock.store.tables.term_dictionary import TermNumbers
-from hummock.store.views import forward_lists
-from hummock.store.views.growing import Growing
-from hummock.store.views.row_codec import ROW, unpack_rows
-from hummock.store.views.stored import Changes, Listed, Progress, Records, StoredMemories
 
 _log = logging.getLogger(__name__)
 
-
-class DecodesRecords(ABC):
-    """Decodes the memories and payloads of a `StoredProject`."""
-
-    @abstractmethod
-    def records(self, doc: int, *, full: bool) -> Records:
-        """Records of a memory and, if `full`, of its payload; empty if there is none."""
-
-    def decoded(self, records: Records) -> Memory:
-        """Decode a memory; without a payload if its record is empty."""
-        memory, payload = records
-        return record_codec.memory_of(memory, payload or None)
-
-    def payload(self, doc: int) -> Payload | None:
-        """A memory's payload; None if the memory does not exist."""
-        memory, payload = self.records(doc, full=True)
-        return record_codec.decode_payload(payload) if memory else None
+Present = TypeVar("Present")
 
 
-class TableProject(DecodesRecords):
-    """A `StoredProject`, valid only during its transaction."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class StoredMemories:
+    """Data of some memories for a view, in the order of their documents."""
+
+    rows: NDArray[np.void]  # (memories,) of dtype `row_codec.ROW`.
+    ids: list[str]  # Memory ids.
+    lists: Sequence[ForwardLists]  # Their forward lists, in consecutive parts.
+    halves: Growing[np.uint16]  # (chunks, dim) float16 in uint16; the chunks of a memory are adjacent.
+
+
+Listed = Callable[[NDArray[np.void], Sequence[ForwardLists]], None]
+"""Callback for the rows and forward lists of some memories."""
+
+
+class Progress(NamedTuple):
+    """Position of a project. Operations of all writes after `ops_after` are kept."""
+
+    seq: int
+    content_seq: int
+    ops_after: int
+
+
+def all_present(found: Sequence[Present | None]) -> tuple[Present, ...]:
+    """The values, all of them present. Raises: Outdated: one is missing."""
+    present = tuple(value for value in found if value is not None)
+    if len(present) < len(found):
+        raise Outdated
+    return present
+
+
+class TableProject:
+    """A project as seen by one read transaction; valid only during it."""
 
     def __init__(
         self,
@@ -98,7 +114,11 @@ class TableProject(DecodesRecords):
         return read_settings(self.txn, self._tables.settings, self.number, self._engine.damage)
 
     def memories(self, listed: Listed) -> StoredMemories:
-        """All intact memories; `listed` gets their rows and lists before the vectors are read."""
+        """All intact memories.
+
+        `listed` gets all rows and lists before the vectors are read, which takes as long again; and once more if some
+        turn out to be damaged. The last call has the rows and lists of the result.
+        """
         if self._recent is not None:
             self._recent.begin(self.number, self.record())
         if not self._engine.damage.of(self.number):
@@ -122,7 +142,7 @@ class TableProject(DecodesRecords):
             ids.extend(some_ids)
         rows = np.concatenate(rows_of_slices)
         _require(bool(np.isin(kept.docs, rows["doc"]).all()))
-        lists: list[forward_lists.ForwardLists] = []
+        lists: list[ForwardLists] = []
         start = 0
         for values in keys.slices(self.txn, self._tables.terms, prefix, len(rows)):
             docs = rows["doc"][start : start + len(values)]
@@ -207,7 +227,7 @@ class TableProject(DecodesRecords):
         return StoredMemories(rows=rows, ids=ids, lists=[forward_lists.join(lists)], halves=halves)
 
     def changes(self, after_seq: int) -> Changes:
-        """Net effect of the operations after this write."""
+        """Net effect of the operations after this write, which must all be kept."""
         prefix, start = keys.project_prefix(self.number), keys.op_key(self.number, after_seq + 1, 0)
         found = op_log.net([value for _, value in keys.entries(self.txn, self._tables.ops, prefix, start)])
         changed = (*found.removed.tolist(), *found.embedded)
@@ -299,6 +319,16 @@ class TableProject(DecodesRecords):
                 self._note_damage(doc)
             elif memory := self.memory(doc, full=full):
                 yield doc, memory
+
+    def decoded(self, records: Records) -> Memory:
+        """Decode a memory; without a payload if its record is empty."""
+        memory, payload = records
+        return record_codec.memory_of(memory, payload or None)
+
+    def payload(self, doc: int) -> Payload | None:
+        """A memory's payload; None if the memory does not exist."""
+        memory, payload = self.records(doc, full=True)
+        return record_codec.decode_payload(payload) if memory else None
 
     def _decoded(self, doc: int, memory: bytes, payload: bytes | None) -> Memory:
         try:

@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 from hummock.core.memory import Memory
 from hummock.store.limits import DECODED_MEMORY_BYTES
 from hummock.store.tables.record_codec import ProjectRecord
-from hummock.store.views.stored import Records
 
 _ENTRY_BYTES = 200  # Overhead of an entry in bytes: key, objects and table slots.
 _Decoded = tuple[object, Memory, int]  # Its version, itself, its bytes.
 _MEMORY_BYTES = 1500  # A decoded memory without its texts, with the objects of its fields.
 _FORMS = 3  # Copies of the texts of a decoded memory: its own, two as prompts show it.
 
+Records = tuple[bytes, bytes]  # A memory's stored record and that of its payload.
 Value = TypeVar("Value")
 
 

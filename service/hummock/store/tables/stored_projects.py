@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from hummock.core.errors import Unavailable
+from hummock.store.errors import ProjectGone
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.lookups import project_number, project_record
 from hummock.store.tables.reads import TableProject
 from hummock.store.tables.recent import DecodedMemories, RecentReads
 from hummock.store.tables.term_dictionary import TermNumbers
-from hummock.store.views.stored import ProjectGone
 
 _LOOKS = 16  # Attempts to read a project that is removed concurrently each time.
 
@@ -20,7 +20,7 @@ Found = TypeVar("Found")
 
 
 class TableProjects:
-    """The `StoredProjects` of an engine."""
+    """All projects of an engine. Thread-safe."""
 
     def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
         """Memories expired at `now()` are left out. `recent` is for engines with reads slower than a cache."""

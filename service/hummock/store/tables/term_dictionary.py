@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hummock.store.lru import Lru
 from hummock.store.tables import keys
 from hummock.store.tables.engine import Tables, Transaction
-from hummock.store.views.forward_lists import TermDictionary
+from hummock.store.tables.forward_lists import TermDictionary
 
 MOST_TERMS = 32_768  # Upper bound on cached terms for all projects together: some 6 MB.
 

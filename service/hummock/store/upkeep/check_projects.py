@@ -19,8 +19,10 @@ import numpy as np
 from hummock.core.errors import HummockError
 from hummock.store.tables import integrity, keys, record_codec
 from hummock.store.tables.engine import Tables
+from hummock.store.tables.forward_lists import unpack_terms
 from hummock.store.tables.learning_log import decode_event, decode_profile, decode_state, decode_turn, decode_usage
 from hummock.store.tables.op_log import is_removal
+from hummock.store.tables.row_codec import unpack_rows
 from hummock.store.tables.sessions import (
     SessionRecord,
     clock_key,
@@ -32,8 +34,6 @@ from hummock.store.tables.sessions import (
     order_key,
 )
 from hummock.store.upkeep.moment import DirectoryMoment
-from hummock.store.views.forward_lists import unpack_terms
-from hummock.store.views.row_codec import unpack_rows
 
 UNREADABLE = (*integrity.UNREADABLE, HummockError)  # Errors that reading a damaged record may raise.
 

@@ -24,9 +24,9 @@ from hummock.store.lmdb.environment import sync_folder, unusable
 from hummock.store.lmdb.files import DATA_FILE, DirectoryLock
 from hummock.store.lmdb.saved_views import SAVED_VIEWS, remove_saved
 from hummock.store.tables import keys, record_codec
+from hummock.store.tables.forward_lists import unpack_terms
 from hummock.store.upkeep.backup import PART, KnownBackup, known_backups
 from hummock.store.upkeep.moment import DirectoryMoment, digests, inspected
-from hummock.store.views.forward_lists import unpack_terms
 
 LOG_FILES = ("service.log", "service.log.old")
 

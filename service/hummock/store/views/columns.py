@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from hummock.core.candidates import MemoryColumns, dtypes_of
 from hummock.core.memory import MemoryKind, Origin
-from hummock.store.views.growing import Growing
-from hummock.store.views.row_codec import TokenSign
+from hummock.store.growing import Growing
+from hummock.store.tables.row_codec import TokenSign
 from hummock_kernels.gather import Memories
 from hummock_kernels.turns import FREE, add_turns, neighbours
 

@@ -12,8 +12,8 @@ import numpy as np
 from hummock.core import facets
 from hummock.core.memory import DomainKnowledge, MemoryKind
 from hummock.core.project import GivenNames
+from hummock.store.tables.reads import TableProject
 from hummock.store.views.columns import Columns
-from hummock.store.views.stored import StoredProject
 from hummock.text.normalise import CJK, nfkc
 from hummock.text.question import MAX_OPENING, question_of
 
@@ -63,7 +63,7 @@ class DomainNames:
     lengths: Mapping[str, frozenset[int]]  # Lengths of the names by their first unit.
 
     @classmethod
-    def read(cls, stored: StoredProject) -> DomainNames:
+    def read(cls, stored: TableProject) -> DomainNames:
         """Read all names that the transaction sees."""
         return cls.of(stored.numbers_behind(_FACET))
 
@@ -103,12 +103,12 @@ class DomainNames:
 _FACET = facets.domain("")
 
 
-def read_given_names(columns: Columns, stored: StoredProject) -> GivenNames:
+def read_given_names(columns: Columns, stored: TableProject) -> GivenNames:
     """Aliases of domains, titles and learned keywords of entries; memories removed since the view are skipped."""
     return GivenNames(groups=(*_of_domains(columns, stored), *stored.called(MOST_NAMED)))
 
 
-def _of_domains(columns: Columns, stored: StoredProject) -> list[tuple[str, ...]]:
+def _of_domains(columns: Columns, stored: TableProject) -> list[tuple[str, ...]]:
     is_domain = (columns.kind == MemoryKind.DOMAIN_KNOWLEDGE) & (columns.alive != 0)
     docs = columns.doc[np.flatnonzero(is_domain)[:MOST_NAMED]].tolist()
     details = [payload.detail for payload in map(stored.payload, docs) if payload is not None]

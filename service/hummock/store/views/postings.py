@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.store.growing import Growing, TermCounts
 from hummock.store.limits import FREQUENT_ONE_IN
-from hummock.store.views.forward_lists import ForwardLists, concatenated
-from hummock.store.views.growing import Growing, TermCounts
+from hummock.store.tables.forward_lists import ForwardLists, concatenated
 from hummock_kernels.bm25 import Query, Saturation, bm25_scores, greatest_shares, weigh_terms
 from hummock_kernels.maxscore import best_by_bm25
 from hummock_kernels.postings import Delta, Index, Presence, invert, mark_term, merge_postings, presence_of

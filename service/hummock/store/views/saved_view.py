@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.core.settings import ProjectSettings
+from hummock.store.growing import Growing, Lazy, SignBits, TermCounts, capacity
 from hummock.store.limits import KIB, MIB, StoreLimits
 from hummock.store.views.columns import COLUMNS, Columns, TurnIndex, values_of
 from hummock.store.views.domain_names import DomainNames, read_given_names
-from hummock.store.views.growing import Growing, Lazy, SignBits, TermCounts, capacity
 from hummock.store.views.postings import FrequentTerms, Postings
 from hummock.store.views.view import ProjectView
 from hummock.text.analyzer import ANALYZER_VERSION

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hummock.ports.store import Outdated
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.row_codec import id_hash
 from hummock.store.views.columns import Columns
-from hummock.store.views.row_codec import id_hash
-from hummock.store.views.stored import StoredProject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -30,7 +30,7 @@ class Superseding:
     def __init__(self) -> None:
         self._known: Mapping[int, tuple[str, ...]] = {}
 
-    def of(self, docs: list[int], stored: StoredProject) -> list[tuple[str, ...]]:
+    def of(self, docs: list[int], stored: TableProject) -> list[tuple[str, ...]]:
         """Ids that each document replaces; other cached documents are dropped. Raises: Outdated: one was removed."""
         known = self._known
         found = {doc: known[doc] if doc in known else _read(doc, stored) for doc in docs}
@@ -38,7 +38,7 @@ class Superseding:
         return list(found.values())
 
 
-def read_superseded(columns: Columns, superseding: Superseding, stored: StoredProject) -> Superseded | None:
+def read_superseded(columns: Columns, superseding: Superseding, stored: TableProject) -> Superseded | None:
     """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
     holders = np.flatnonzero(columns.supersedes & columns.alive).tolist()
     if not holders:
@@ -68,7 +68,7 @@ def _ordinals(columns: Columns, memory_ids: set[str]) -> dict[str, int]:
     return {columns.ids[ordinal]: ordinal for ordinal in found}
 
 
-def _read(doc: int, stored: StoredProject) -> tuple[str, ...]:
+def _read(doc: int, stored: TableProject) -> tuple[str, ...]:
     records = stored.records(doc, full=False)
     if not records[0]:
         raise Outdated

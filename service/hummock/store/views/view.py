@@ -15,23 +15,24 @@ from hummock.core.memory import Filter, MemoryKind
 from hummock.core.project import GivenNames
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.store.errors import RecordDamaged
+from hummock.store.growing import Growing, Lazy, SignBits
 from hummock.store.limits import MAX_QUERY_TERMS, PlanLimits, StoreLimits
+from hummock.store.tables.forward_lists import ForwardLists, concatenated
+from hummock.store.tables.op_log import Changes
+from hummock.store.tables.reads import StoredMemories, TableProject
+from hummock.store.tables.row_codec import TokenSign
 from hummock.store.views.columns import Columns
 from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
 from hummock.store.views.event_times import EventTimes
-from hummock.store.views.forward_lists import ForwardLists, concatenated
-from hummock.store.views.growing import Growing, Lazy, SignBits
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings, QueryTerms
-from hummock.store.views.row_codec import TokenSign
 from hummock.store.views.row_graph import GraphSlot
-from hummock.store.views.stored import Changes, StoredMemories, StoredProject
 from hummock.store.views.superseded import Superseded, Superseding, read_superseded
 from hummock_kernels.cosine import Chunks
 
 _FLAGS_KEPT = 4
 
-LazySuperseded = Lazy[[Columns, Superseding, StoredProject], Superseded | None]
+LazySuperseded = Lazy[[Columns, Superseding, TableProject], Superseded | None]
 
 
 class KeptFlags:
@@ -122,8 +123,8 @@ class ProjectView:
     # (rows,) int32, the ordinal of each row's memory; in the order in which the vectors were added.
     row_doc: Growing[np.int32]
     postings: Postings  # Index from terms to ordinals.
-    domain_names: Lazy[[StoredProject], DomainNames]  # Names of the project's domains, including removed ones.
-    given_names: Lazy[[Columns, StoredProject], GivenNames]  # Names that the project gives to domains and entries.
+    domain_names: Lazy[[TableProject], DomainNames]  # Names of the project's domains, including removed ones.
+    given_names: Lazy[[Columns, TableProject], GivenNames]  # Names that the project gives to domains and entries.
     plans: PlanLimits  # Limits of its nearest-vector search.
     # The vectors' sign bits; None in a project that is small or became large since the last rebuild.
     signs: SignBits | None = None
@@ -159,12 +160,12 @@ class ProjectView:
         object.__setattr__(newer, "_moment", KeptMoment())
         return newer
 
-    def superseded(self, stored: StoredProject) -> Superseded | None:
+    def superseded(self, stored: TableProject) -> Superseded | None:
         """The replaced memories, or None. The transaction must be later than the view. Raises: Outdated."""
         return self._superseded.get(self.columns, self.superseding, stored)
 
     def query_terms(
-        self, stored: StoredProject, terms: Sequence[str], weights: NDArray[np.float32] | None = None
+        self, stored: TableProject, terms: Sequence[str], weights: NDArray[np.float32] | None = None
     ) -> QueryTerms:
         """Look up the first MAX_QUERY_TERMS terms in the index, once for those that several stages and groups hold."""
         last = self.kept_terms.last
@@ -191,7 +192,7 @@ class ProjectView:
         return self.columns.nbytes + self.vectors.nbytes + self.row_doc.nbytes + self.postings.nbytes + signs + graph
 
 
-def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
+def load(stored: TableProject, limits: StoreLimits) -> ProjectView:
     """Load the view of a project as the transaction sees it. Raises: RecordDamaged."""
     seq, content_seq, _ = stored.progress()
     memories, postings = _memories(stored, limits)
@@ -212,7 +213,7 @@ def load(stored: StoredProject, limits: StoreLimits) -> ProjectView:
     )
 
 
-def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemories, Postings]:
+def _memories(stored: TableProject, limits: StoreLimits) -> tuple[StoredMemories, Postings]:
     """All memories and their term index; a large index is built while the vectors are read."""
     with ThreadPoolExecutor(1, "postings") as beside:
         made: list[Callable[[], Postings]] = []
@@ -228,13 +229,13 @@ def _memories(stored: StoredProject, limits: StoreLimits) -> tuple[StoredMemorie
         return memories, made[-1]()
 
 
-def is_too_old(view: ProjectView, stored: StoredProject) -> bool:
+def is_too_old(view: ProjectView, stored: TableProject) -> bool:
     """Whether the view cannot be caught up: it misses operations no longer kept, or is ahead of the store."""
     seq, _, ops_after = stored.progress()
     return view.seq < ops_after or seq < view.seq
 
 
-def catch_up(view: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
+def catch_up(view: ProjectView, stored: TableProject, limits: StoreLimits) -> ProjectView:
     """The view after all writes that the transaction sees.
 
     Missing operations are applied; if they are no longer kept, the project is loaded again. It is also loaded again
@@ -287,7 +288,7 @@ def _extended(view: ProjectView, memories: StoredMemories) -> ProjectView:
     return _with_rows(view, columns, postings, memories, ordinals)
 
 
-def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
+def _embedded(view: ProjectView, docs: list[int], stored: TableProject) -> ProjectView:
     """The view with vectors for memories that had none; their rows come after all others."""
     memories = _whole(view.number, stored.memories_of(docs))
     ordinals = view.columns.ordinals(np.array(docs, np.int64))
@@ -297,7 +298,7 @@ def _embedded(view: ProjectView, docs: list[int], stored: StoredProject) -> Proj
     return _with_rows(view, columns, view.postings, memories, ordinals)
 
 
-def _judged(view: ProjectView, docs: list[int], stored: StoredProject) -> ProjectView:
+def _judged(view: ProjectView, docs: list[int], stored: TableProject) -> ProjectView:
     rows = stored.memories_of(docs).rows
     ordinals = view.columns.ordinals(rows["doc"])
     if len(ordinals) != len(docs):
@@ -349,7 +350,7 @@ def rebuilt(view: ProjectView, limits: StoreLimits) -> ProjectView:
     return _compacted(view) if has_many_dead(view, limits) else _indexed(view)
 
 
-def caught_up(made: ProjectView, newest: ProjectView, stored: StoredProject, limits: StoreLimits) -> ProjectView:
+def caught_up(made: ProjectView, newest: ProjectView, stored: TableProject, limits: StoreLimits) -> ProjectView:
     """The view made by `rebuilt`, after all writes that the transaction sees.
 
     `newest` is the view in use by readers, whose writes the transaction sees; `made` was built from its lineage.

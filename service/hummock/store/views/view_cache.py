@@ -13,10 +13,13 @@ from threading import Event, Lock, Thread
 from typing import Protocol
 
 from hummock.core.errors import HummockError, StoreUnreachable
+from hummock.store.errors import ProjectGone
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
+from hummock.store.tables.keys import NO_PROJECT
+from hummock.store.tables.reads import TableProject
+from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.row_graph import GraphSlot
-from hummock.store.views.stored import NO_PROJECT, ProjectGone, StoredProject, StoredProjects
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 
 _log = logging.getLogger(__name__)
@@ -34,7 +37,7 @@ _KEPT_UP = 64  # Number of recently used projects that each check brings up to d
 class SavedViews(Protocol):
     """Views saved to files, so that large ones need not be rebuilt after a start."""
 
-    def view(self, stored: StoredProject) -> ProjectView | None:
+    def view(self, stored: TableProject) -> ProjectView | None:
         """A saved view that can catch up with the project; None if there is none that is intact."""
 
     def takes(self, view: ProjectView) -> bool:
@@ -78,7 +81,7 @@ class ViewCache:
 
     def __init__(
         self,
-        projects: StoredProjects,
+        projects: TableProjects,
         budget_bytes: int,
         limits: StoreLimits,
         saved: SavedViews | None = None,
@@ -391,7 +394,7 @@ class FollowingViews(ForeignViews):
 
     def __init__(
         self,
-        projects: StoredProjects,
+        projects: TableProjects,
         budget_bytes: int,
         limits: StoreLimits,
         saved: SavedViews | None = None,

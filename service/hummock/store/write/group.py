@@ -18,9 +18,9 @@ from hummock.store.limits import StoreLimits
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables import keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Foreseen, Room, Transaction
+from hummock.store.tables.forward_lists import unknown_terms
 from hummock.store.tables.lookups import project_number, project_record
 from hummock.store.tables.term_dictionary import TermDictionaries
-from hummock.store.views.forward_lists import unknown_terms
 from hummock.store.write import idempotency
 from hummock.store.write.project_removal import REQUESTS, first_record, remove_project
 from hummock.store.write.unit_of_work import Unit

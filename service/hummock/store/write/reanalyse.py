@@ -19,13 +19,12 @@ import msgspec
 
 from hummock.core.memory import Memory
 from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
-from hummock.store.tables import integrity, keys, record_codec
+from hummock.store.tables import forward_lists, integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.tables.forward_lists import TermDictionary, with_learned
 from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import DIRECTORY_KEY, project_numbers, project_record
-from hummock.store.views import forward_lists
-from hummock.store.views.forward_lists import TermDictionary, with_learned
-from hummock.store.views.row_codec import reanalysed
+from hummock.store.tables.row_codec import reanalysed
 from hummock.store.write.write_batch import WriteBatch
 from hummock.text.analyzer import ANALYZER_VERSION
 from hummock.text.template import as_draft, pieces_of

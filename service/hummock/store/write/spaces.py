@@ -17,9 +17,9 @@ from hummock.core.embedding import EmbeddingSpace
 from hummock.ports.store import Embedded, Missing
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Room, Tables, Transaction
+from hummock.store.tables.forward_lists import TermDictionary
 from hummock.store.tables.lookups import DIRECTORY_KEY, project_number, project_numbers, project_record, with_space
-from hummock.store.views.forward_lists import TermDictionary
-from hummock.store.views.row_codec import TokenSign, with_chunks
+from hummock.store.tables.row_codec import TokenSign, with_chunks
 from hummock.store.write.write_batch import WriteBatch
 
 KEPT_S = 7 * 24 * 3600.0

@@ -16,13 +16,13 @@ from hummock.ports.writes import TextKey
 from hummock.store.errors import MemoryDamaged
 from hummock.store.tables import integrity, keys, op_log, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Transaction
+from hummock.store.tables.forward_lists import learned_of, with_learned
 from hummock.store.tables.learning_log import LearningWriting
 from hummock.store.tables.lookups import doc_of, find_by_text
 from hummock.store.tables.record_codec import read_settings, write_settings
 from hummock.store.tables.review import ReviewUnit
+from hummock.store.tables.row_codec import NOBODY, judged
 from hummock.store.tables.sessions import SessionUnit
-from hummock.store.views.forward_lists import learned_of, with_learned
-from hummock.store.views.row_codec import NOBODY, judged
 from hummock.store.write.write_batch import Entry, Put, Waiting, WriteBatch, drop_chunks, move_doc, packed
 from hummock.text.normalise import short_hash
 from hummock.text.terms import learned_terms

@@ -15,8 +15,8 @@ from hummock.core.memory import Memory, Terms
 from hummock.core.settings import ProjectSettings
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
-from hummock.store.views.forward_lists import TermDictionary, length, pack, with_learned
-from hummock.store.views.row_codec import TokenSign, embedded, pack_row, renumbered
+from hummock.store.tables.forward_lists import TermDictionary, length, pack, with_learned
+from hummock.store.tables.row_codec import TokenSign, embedded, pack_row, renumbered
 
 
 def move_doc(
