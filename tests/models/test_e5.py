@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from bench.toy_models import build_tiny_reranker
 from hummock.models import REGISTRY, ModelDescription, OnnxEmbedder, load
+from hummock.models.basis import is_chinese, load_centre
 from hummock.models.bert_graph import WORD_TABLE
-from hummock.models.centre import is_chinese, load_centre
 from hummock.models.convert import BertCheckpoint, convert
 from hummock.models.description import GRAPH_FILE, TOKENIZER_FILE, Conversion, Form, ModelFile
 from hummock.models.e5_graph import BLOCK, E5File, e5_checkpoint

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from hummock.core.embedding import Embedding, EmbeddingSpace
-from hummock.models.basis import TOKEN_MARK, TokenBasis, marked
-from hummock.models.centre import load_centre
+from hummock.models.basis import TOKEN_MARK, TokenBasis, load_centre, marked
 from hummock.models.description import ModelDescription
 from hummock.models.encoder import Encoder, piece_spans
 from hummock.models.errors import EmbeddingNotFinite, ModelGraphUnsupported

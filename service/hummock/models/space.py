@@ -7,8 +7,7 @@ import json
 from collections.abc import Sequence
 
 from hummock.core.embedding import EmbeddingSpace
-from hummock.models.basis import TOKEN_DIM, TOKEN_MARK, TokenBasis, bases_of
-from hummock.models.centre import load_centre
+from hummock.models.basis import TOKEN_DIM, TOKEN_MARK, TokenBasis, bases_of, load_centre
 from hummock.models.description import GRAPH_FILE, EmbeddingModel, ModelDescription, PairDescription, TrioDescription
 from hummock.text.template import TEMPLATE_VERSION
 
