@@ -18,8 +18,7 @@ from hummock.core.settings import ProjectSettings, RetentionSettings
 from hummock.memories.forget import Forget
 from hummock.memories.retention import Expiry, Retention
 from hummock.memories.sessions import Sessions
-from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Work
-from hummock.ports.writes import ProjectRemoval, WriteRequest
+from hummock.ports.writes import ALL_PROJECTS, Claim, ClaimLost, ProjectRemoval, Work, WriteRequest
 from hummock.store.postgresql.connections import DatabaseUnreachable
 from hummock.store.postgresql.database import Database
 from hummock.store.tables import keys

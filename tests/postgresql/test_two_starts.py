@@ -12,7 +12,7 @@ import pytest
 
 from hummock.core.errors import StartError
 from hummock.core.memory import Terms
-from hummock.ports.claims import ClaimLost
+from hummock.ports.writes import ClaimLost
 from hummock.store.tables import record_codec
 from hummock.store.tables.lookups import DIRECTORY_KEY
 from hummock.store.write import reanalyse

@@ -58,7 +58,7 @@ def query(desk: Desk, seed: int) -> RecallQuery:
 def build(desk: Desk) -> None:
     for number in range(FEWEST_QUESTIONS):
         desk.recall("zzz", vector=given(desk, 1000 + number))
-    builder = desk.store._views._graphs
+    builder = desk.store.views._graphs
     assert isinstance(builder, GraphBuilder)
     builder._builds.submit(int).result(30)
 

@@ -18,7 +18,7 @@ from hummock.core.memory import Memory, Origin
 from hummock.core.recall import Intent, Preset, RecallPath, RecallQuery
 from hummock.recall.pipeline import Recall
 from hummock.store.snapshot import TableSnapshot
-from hummock.store.tables.stored_projects import TableProjects
+from hummock.store.tables.reads import TableProjects
 from tests.desk import Desk, domain, fragment, ids, note
 from tests.snapshots import over
 from tests.strategies import delete_request

@@ -21,6 +21,6 @@ def answers(store: Reads, project: str = "p") -> dict[str, tuple[bytes, bytes, i
 
 def rebuild(store: WritableStore) -> None:
     """Waits for the rebuilds that are due, as the writes so far make them."""
-    for project in list(store._views._entries):
-        store._views.loaded_view(project)
-    store._views._maintenance.submit(int).result(30)
+    for project in list(store.views._entries):
+        store.views.loaded_view(project)
+    store.views._maintenance.submit(int).result(30)

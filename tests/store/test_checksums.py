@@ -13,7 +13,7 @@ from hummock.core.errors import DataLoss
 from hummock.core.memory import Filter
 from hummock.store import WritableStore
 from hummock.store.errors import MemoryDamaged, SchemaTooNew
-from hummock.store.tables import keys, record_codec, sessions, stored_projects
+from hummock.store.tables import keys, reads, record_codec, sessions
 from tests.ports.asking import ask, ids, put
 from tests.snapshots import at
 from tests.store.opening import opened
@@ -171,7 +171,7 @@ def test_parts_of_before_checksums_that_cannot_be_read_are_left_out(tmp_path: Pa
 @pytest.mark.parametrize(
     ("module", "read"),
     [
-        (stored_projects, lambda store: store.get("p", ["m1"], 0, full=True)),
+        (reads, lambda store: store.get("p", ["m1"], 0, full=True)),
         (sessions, lambda store: store.sessions.get("p", "s1")),
     ],
 )

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from hummock.core.memory import Filter
 from hummock.store.tables.row_codec import ROW
-from hummock.store.views import event_times
-from hummock.store.views.columns import Columns
-from hummock.store.views.event_times import EventTimes
+from hummock.store.views import columns as view_columns
+from hummock.store.views.columns import Columns, EventTimes, event_times
 from tests.ports.asking import ask, put
 from tests.store.answering import rebuild
 from tests.store.opening import opened
@@ -47,7 +46,7 @@ def test_an_interval_has_the_memories_whose_times_lie_in_it(
     batches: list[list[tuple[float | None, bool]]],
     asked: list[tuple[int, float, float]],
 ) -> None:
-    monkeypatch.setattr(event_times, "_FEWEST_BEHIND", behind)
+    monkeypatch.setattr(view_columns, "_FEWEST_BEHIND", behind)
     shared, views, size = EventTimes(), [Columns.empty()], 0
     for batch in batches:
         made = rows(batch, size)
@@ -55,7 +54,7 @@ def test_an_interval_has_the_memories_whose_times_lie_in_it(
         size += len(batch)
     for number, start, end in asked:
         columns = views[number % len(views)]
-        told = event_times.event_times(columns)
+        told = event_times(columns)
         expected = np.flatnonzero((told >= start) & (told < end))
         assert sorted(shared.between(columns, start, end).tolist()) == expected.tolist()
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from hummock.ports.writes import ProjectRemoval
 from hummock.store import StoreLimits, WritableStore
-from hummock.store.store_reads import StoreReads
+from hummock.store.table_store import StoreReads
 from hummock.store.views.view import catch_up
 from hummock.store.views.view_cache import FollowingViews
 from tests.ports.asking import ask, ids, put

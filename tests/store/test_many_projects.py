@@ -97,16 +97,16 @@ def test_a_read_or_a_write_does_no_more_among_many_projects_in_memory_than_among
     limits = replace(DEFAULT_LIMITS, small_views_share=1.0)
     with opened(directory, limits=limits, memory_budget_bytes=64 * MIB) as store:
         work = {
-            "read": lambda: store._views.view(PROJECTS[0]),
-            "first read": lambda: store._views.view(PROJECTS[store.status().loaded_project_count + 1]),
-            "write": lambda: store._views.publish({PROJECTS[0]: (1, 2)}),
-            "status": store._views.usage,
+            "read": lambda: store.views.view(PROJECTS[0]),
+            "first read": lambda: store.views.view(PROJECTS[store.status().loaded_project_count + 1]),
+            "write": lambda: store.views.publish({PROJECTS[0]: (1, 2)}),
+            "status": store.views.usage,
         }
         for project in PROJECTS[:10]:
-            store._views.view(project)
+            store.views.view(project)
         among_few = {name: calls_of(each) for name, each in work.items()}
         for project in PROJECTS[:1500]:
-            store._views.view(project)
+            store.views.view(project)
         assert {name: calls_of(each) for name, each in work.items()} == among_few
         assert store.status().loaded_project_count == 1501
 

@@ -243,7 +243,7 @@ EXACT = StoreLimits(delta_docs=8, dead_docs=4, dead_share=0.2, plans=SCAN)
 
 
 def view(store: WritableStore) -> ProjectView:
-    found = store._views.view("p")
+    found = store.views.view("p")
     assert found is not None
     return found
 

@@ -45,13 +45,13 @@ def graphed(directory: Path) -> Iterator[WritableStore]:
 
 
 def builder_of(store: WritableStore) -> GraphBuilder:
-    builder = store._views._graphs
+    builder = store.views._graphs
     assert isinstance(builder, GraphBuilder)
     return builder
 
 
 def view_of(store: WritableStore) -> ProjectView:
-    return sure(store._views.view("p"))
+    return sure(store.views.view("p"))
 
 
 def ask_enough(store: WritableStore, questions: int = FEWEST_QUESTIONS) -> GraphReport:
@@ -264,7 +264,7 @@ def test_a_reader_has_a_graph_of_its_own(saved: Path, builds: Builds) -> None:
     )
     with closing(reads):
         ask(reads, seed=3)
-        builder = reads._views._graphs
+        builder = reads.views._graphs
         assert isinstance(builder, GraphBuilder)
         builder._builds.submit(int).result(30)
         assert ask(reads, seed=3).graph_recall is not None

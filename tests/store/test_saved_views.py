@@ -99,7 +99,7 @@ def record_of(directory: Path) -> SavedView:
 
 
 def saved_views_of(store: WritableStore) -> SavedViewFiles:
-    files = store._views._saved
+    files = store.views._saved
     assert isinstance(files, SavedViewFiles)
     return files
 
@@ -165,7 +165,7 @@ def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, l
     with saving(tmp_path) as store:
         for number in range(5):
             put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
-        older = sure(store._views.view("p"))
+        older = sure(store.views.view("p"))
         for number in range(5, 7):
             put(store, "p", Entry(id=f"m{number}", session_id="s", seeds=(number,)))
         expected = answers(store)
@@ -244,7 +244,7 @@ def test_a_file_that_is_none_is_made_again(
     loads.count = 0
     with caplog.at_level(logging.WARNING), saving(saved) as store:
         assert answers(store) == expected
-        store._views._maintenance.submit(int).result(30)
+        store.views._maintenance.submit(int).result(30)
     assert loads.count == 1
     assert "saved view of project number 1" in caplog.text
     if harm is not _replace_by_folder:
@@ -324,7 +324,7 @@ def test_what_another_version_wrote_is_not_read(saved: Path, loads: Loads, monke
     for made in (1, 1):
         with saving(saved) as store:
             assert answers(store) == expected
-            store._views._maintenance.submit(int).result(30)
+            store.views._maintenance.submit(int).result(30)
         assert loads.count == made
 
 
@@ -445,6 +445,6 @@ def test_a_small_project_and_a_process_that_only_reads_save_none(tmp_path: Path)
     with opened(tmp_path, limits=replace(SAVING, saved_view_memories=3)) as store:
         put(store, "p", Entry(id="a"))
         put(store, "p", Entry(id="b"))
-        view = sure(store._views.view("p"))
+        view = sure(store.views.view("p"))
         assert not SavedViewFiles(saved_views_of(store)._environment, SAVING, is_writer=False).takes(view)
     assert not (tmp_path / SAVED_VIEWS).exists()

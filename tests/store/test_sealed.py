@@ -30,7 +30,7 @@ from tests.store.test_golden_directories import CHOSEN, restored
 from tests.strategies import Entry, write_request
 
 ALL = {f"m{number}" for number in range(9)}
-KEY = sessions.session_key(1, "s2")
+KEY = keys.name_key(1, "s2")
 
 
 def filled(directory: Path) -> None:
@@ -103,7 +103,7 @@ def new(session_id: str) -> Session:
 @pytest.mark.parametrize("other", ["a2", "s3", "z2"])
 def test_a_session_whose_id_is_damaged_is_an_error_and_not_one_that_is_not_there(tmp_path: Path, other: str) -> None:
     filled(tmp_path)
-    renamed(tmp_path, "session_record", KEY, sessions.session_key(1, other))
+    renamed(tmp_path, "session_record", KEY, keys.name_key(1, other))
     with opened(tmp_path) as store:
         with pytest.raises(EntryDamaged, match="session s2"):
             store.sessions.get("p", "s2")
@@ -300,7 +300,7 @@ def test_a_value_in_the_place_of_another_is_noticed(tmp_path: Path) -> None:
 def test_what_was_stored_before_there_were_seals_stays_and_gets_them_as_it_is_written(tmp_path: Path) -> None:
     """S4-44."""
     restored(tmp_path, "before_seals")
-    key = sessions.session_key(3, "s")
+    key = keys.name_key(3, "s")
     with opened(tmp_path) as store:
         before = store.sessions.get("talk", "s")
         assert [one.id for one in store.sessions.behind("talk", "s", 0, 1 << 20)] == ["m0", "m1", "m2", "m3", "m4"]

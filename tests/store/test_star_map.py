@@ -46,7 +46,7 @@ def where(store: Store, limit: int = 7) -> Where:
 
 
 def view_of(store: WritableStore) -> ProjectView:
-    view = store._views.view("p")
+    view = store.views.view("p")
     assert view is not None
     return view
 

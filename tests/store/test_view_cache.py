@@ -57,20 +57,19 @@ def test_what_is_given_up_for_want_of_room_is_counted(tmp_path: Path) -> None:
         for project in ("p", "q", "r"):
             put(store, project, Entry(id="a"))
             ask(store, project, seed=1)
-        load = store.views_load()
-        assert (load.count, load.evicted) == (1, 2)
-        assert load.nbytes == store.status().loaded_bytes
+        assert store.views.usage() == (1, store.status().loaded_bytes)
+        assert store.views.evicted() == 2
 
 
 def test_how_far_a_view_is_behind_is_told(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
         ask(store, "p", seed=1)
-        views = store._views
+        views = store.views
         views.publish({"p": (5, 6)})
-        assert store.views_load().lag == 5
+        assert store.views.lag() == 5
         views.newer_view("p")
-        assert store.views_load().lag == 0
+        assert store.views.lag() == 0
 
 
 def test_a_view_follows_a_write_that_changes_nothing_without_reading(
@@ -101,7 +100,7 @@ def test_the_project_used_longest_ago_is_given_up_first(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=2 * each + each // 2) as store:
         for project in ("p", "q", "p", "r"):
             ask(store, project, seed=1)
-        loaded = store._views._entries
+        loaded = store.views._entries
         assert {name for name, entry in loaded.items() if entry.view is not None} == {"p", "r"}
 
 
@@ -121,7 +120,7 @@ def test_small_projects_leave_memory_to_large_ones(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=budget_bytes, limits=limits) as store:
         for project in ("large", "p", "q", "p", "r"):
             ask(store, project, seed=1)
-        shown = {name for name, entry in store._views._entries.items() if entry.view is not None}
+        shown = {name for name, entry in store.views._entries.items() if entry.view is not None}
         assert shown == {"large", "p", "r"}
         # One that has grown leaves its share to others.
         put(store, "p", *large)
@@ -134,7 +133,7 @@ def test_a_view_in_use_outlives_its_eviction(tmp_path: Path) -> None:
     with opened(tmp_path, memory_budget_bytes=1) as store:
         put(store, "p", Entry(id="a"))
         put(store, "q", Entry(id="b"))
-        view = store._views.view("p")
+        view = store.views.view("p")
         ask(store, "q", seed=1)
         assert view is not None
         assert view.columns.ids == ["a"]
@@ -147,7 +146,7 @@ def test_a_project_is_never_loaded_while_the_writer_waits(tmp_path: Path, monkey
         waits = []
 
         def loaded_then_outdated(*arguments: Any) -> ProjectView:
-            waits.append(store._views._entries["p"].changing.locked())
+            waits.append(store.views._entries["p"].changing.locked())
             view = load(*arguments)
             if len(waits) == 1:
                 for number in range(6):
@@ -214,7 +213,7 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
         before = answers(store)
         go_on.set()
         rebuild(store)
-        assert sure(store._views.view("p")).postings.base == 6
+        assert sure(store.views.view("p")).postings.base == 6
         assert answers(store) == before
         assert set(before) == {"a", "b", "m1", "m2", "m3"}
 
@@ -347,9 +346,9 @@ def test_memory_stays_within_the_budget_and_every_answer_is_that_of_unlimited_me
                 status = store.status()
                 assert status.loaded_bytes <= budget_bytes or status.loaded_project_count == 1
                 # The writer, when idle, and a rebuild may show a newer view at any time.
-                with store._views._lock:
-                    shown = [entry.view for entry in store._views._entries.values()]
-                    assert store._views._recent.used_bytes == sum(view.nbytes for view in shown if view is not None)
+                with store.views._lock:
+                    shown = [entry.view for entry in store.views._entries.values()]
+                    assert store.views._recent.used_bytes == sum(view.nbytes for view in shown if view is not None)
 
 
 def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -364,10 +363,10 @@ def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, mo
         ask(store, "q", seed=1)
         put(store, "p", Entry(id="late"))
         ask(store, "p", seed=1)
-        anew = store._views.view("p")
+        anew = store.views.view("p")
         go_on.set()
         rebuild(store)
-        assert store._views.view("p") is anew
+        assert store.views.view("p") is anew
         assert ids(ask(store, "p", seed=1)) == {"a", "late", *(f"m{number}" for number in range(4))}
 
 
@@ -377,9 +376,9 @@ def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> No
         put(store, "p", Entry(id="a"))
         ask(store, seed=1)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
-        before = store._views.view("p")
+        before = store.views.view("p")
         rebuild(store)
-        after = store._views.view("p")
+        after = store.views.view("p")
         assert before is not None
         assert after is not None
         assert (after.postings.base, after.postings.delta) == (5, 0)
@@ -395,12 +394,12 @@ def test_the_words_of_a_small_project_are_indexed_too(tmp_path: Path) -> None:
             put(store, "p", *(Entry(id=f"m{number}") for number in range(begin, end)))
             ask(store, seed=1)
             rebuild(store)
-            view = sure(store._views.view("p"))
+            view = sure(store.views.view("p"))
             found.append((view.postings.base, view.postings.delta))
         assert found == [(0, 200), (300, 0), (300, 200), (600, 0)]
     with opened(tmp_path, limits=DEFAULT_LIMITS) as store:
         ask(store, seed=1)
-        view = sure(store._views.view("p"))
+        view = sure(store.views.view("p"))
         assert (view.postings.base, view.postings.delta) == (600, 0)
 
 
@@ -414,9 +413,9 @@ def test_a_project_that_is_larger_than_the_budget_stays_while_it_is_the_last_one
     with opened(tmp_path, memory_budget_bytes=1) as store:
         put(store, "p", Entry(id="a"))
         ask(store, "p", seed=1)
-        view = store._views.view("p")
+        view = store.views.view("p")
         put(store, "q", Entry(id="b"))
-        assert store._views.view("p") is view
+        assert store.views.view("p") is view
         put(store, "p", Entry(id="c"))
         assert store.status().loaded_project_count == 1
         assert ids(ask(store, "p", seed=1)) == {"a", "c"}

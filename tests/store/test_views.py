@@ -64,7 +64,7 @@ def test_scores_are_the_same_bits_after_a_restart_and_after_rebuilds(
 def test_a_view_never_changes(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"m{number}", seeds=(number, number + 1)) for number in range(3)))
-        view = store._views.view("p")
+        view = store.views.view("p")
         assert view is not None
         terms = np.arange(40, dtype=np.uint32)
 
@@ -84,7 +84,7 @@ def test_the_dead_leave_memory(tmp_path: Path) -> None:
         ask(store, seed=1)
         store.write("p", delete_request([f"m{number}" for number in range(8)])).result(30)
         rebuild(store)
-        view = store._views.view("p")
+        view = store.views.view("p")
         assert view is not None
         assert (len(view.columns), view.row_doc.size, view.postings.delta) == (2, 4, 0)
         assert view.columns.ids == ["m8", "m9"]
@@ -209,7 +209,7 @@ def test_pages_of_all_memories_are_those_of_a_filter_that_all_pass(
 
 def edit_behind_the_next_view(store: WritableStore, patch: pytest.MonkeyPatch, entry: Entry) -> None:
     """Puts an entry after the next read has taken its view, and before it looks into the tables."""
-    find_view, edits = store._views.view, iter([entry])
+    find_view, edits = store.views.view, iter([entry])
 
     def view_before_an_edit(project: str) -> ProjectView | None:
         found = find_view(project)
@@ -217,7 +217,7 @@ def edit_behind_the_next_view(store: WritableStore, patch: pytest.MonkeyPatch, e
             put(store, project, edit)
         return found
 
-    patch.setattr(store._views, "view", view_before_an_edit)
+    patch.setattr(store.views, "view", view_before_an_edit)
 
 
 def test_a_memory_that_is_edited_while_a_page_is_read_is_listed(
@@ -249,8 +249,8 @@ def test_a_domain_that_is_edited_while_it_is_looked_up_still_pulls_its_key_files
 def test_a_read_that_is_overtaken_by_writes_for_ever_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
-        stale = store._views.view("p")
+        stale = store.views.view("p")
         put(store, "p", Entry(id="a", words=("core",)))
-        monkeypatch.setattr(store._views, "view", lambda project: stale)
+        monkeypatch.setattr(store.views, "view", lambda project: stale)
         with pytest.raises(Unavailable, match="try again"):
             store.page("p", SINCE_EVER, 0, 10, full=True)

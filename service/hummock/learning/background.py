@@ -12,8 +12,8 @@ from hummock.core.errors import places_of
 from hummock.core.learning import Learner
 from hummock.core.learning_requests import EntryLearnt, EntryOutcome, ScanEnd, ScanProgress, ScanScope
 from hummock.learning.learn_keywords import LearnKeywords
-from hummock.ports.claims import Claim, ClaimLost, Claims, Work
 from hummock.ports.models import Clock, LearnerFailed
+from hummock.ports.writes import Claim, ClaimLost, Claims, Work
 
 MAX_WAITING_PROJECTS = 256
 """With a turn that waits to be learnt from; of more than these, the turn that has waited longest is dropped."""

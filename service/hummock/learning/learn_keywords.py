@@ -23,10 +23,9 @@ from hummock.core.recall import MAX_QUERY_CHARACTERS, IntentMode, Preset, Recall
 from hummock.learning.entry_keywords import checked, select
 from hummock.learning.log import record
 from hummock.learning.references import ENTRIES, NO_PROFILE, Entries, ProjectReferences
-from hummock.ports.claims import Claim
 from hummock.ports.models import EntryText, KeywordLearner, KeywordQuestion, LearnerFailed
 from hummock.ports.store import Snapshot, Store
-from hummock.ports.writes import UnitOfWork, WriteRequest
+from hummock.ports.writes import Claim, UnitOfWork, WriteRequest
 
 NEAR_ENTRIES = 20
 """Most entries near a turn's words from which the least learnt are chosen."""

@@ -18,10 +18,9 @@ from hummock.core.project import EmbeddingStatus
 from hummock.core.threads import give_way
 from hummock.memories.preparation import chunks_of
 from hummock.memories.sessions import NoReply, written
-from hummock.ports.claims import Claim, ClaimLost, Work
 from hummock.ports.models import Clock, Embedder
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork
+from hummock.ports.writes import Claim, ClaimLost, UnitOfWork, Work
 from hummock.text.template import as_draft
 
 _MEMORIES_A_WRITE = 8

@@ -15,9 +15,8 @@ from hummock.learning.log import record
 from hummock.learning.redact import Redaction
 from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.sessions import clear_sessions, written
-from hummock.ports.claims import Claim
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork
+from hummock.ports.writes import Claim, UnitOfWork
 from hummock.text.normalise import prose
 from hummock.text.template import told
 from hummock.text.told_days import told_time

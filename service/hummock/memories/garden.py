@@ -28,14 +28,14 @@ from hummock.core.memory import (
     WriteCommand,
 )
 from hummock.core.project import Stars
-from hummock.core.review import UNPROVEN_TRUST, QuarantinedPage, ReviewPolicy
+from hummock.core.review import UNPROVEN_TRUST, ReviewPolicy
 from hummock.memories.learn import require_future, store_one
 from hummock.memories.preparation import Preparation, make_memory
-from hummock.memories.replacements import ReplacementPage, Replacements
+from hummock.memories.replacements import Replacements
 from hummock.memories.screening import passages_of, require_may_be_pinned, require_room, unseen_in
 from hummock.memories.sessions import written
 from hummock.ports.models import Clock
-from hummock.ports.store import Page, Store
+from hummock.ports.store import Store
 from hummock.ports.writes import UnitOfWork, Written
 from hummock.text.template import as_draft
 from hummock.text.told_days import told_time
@@ -76,31 +76,12 @@ class Garden:
         self._store = store
         self._preparation = preparation
         self._clock = clock
-
-    def get(self, project: str, ids: Sequence[str], min_seq: int, *, full: bool) -> list[Memory | None]:
-        """The memories with these ids, in order; None where there is none."""
-        return self._store.get(project, ids, min_seq, full=full)
+        # Reads are the store's own, without a step between; see `ports.Store`.
+        self.get, self.page = store.get, store.page
 
     def superseded_by(self, project: str, memories: Iterable[Memory | None]) -> Mapping[str, tuple[str, ...]]:
         """Ids of the memories that replace each of these, by id, where there are any."""
         return self._store.superseded_by(project, [memory.id for memory in memories if memory is not None])
-
-    def page(
-        self,
-        project: str,
-        where: Filter,
-        after: int,
-        limit: int,
-        *,
-        full: bool,
-        newest_first: bool = False,
-        contains: str = "",
-    ) -> Page:
-        """Return at most `limit` memories after position `after` (0: the first), in write order or its reverse.
-
-        Only those that contain `contains`; then another page may follow one that is not full.
-        """
-        return self._store.page(project, where, after, limit, full=full, newest_first=newest_first, contains=contains)
 
     def seq(self, project: str) -> int:
         """Writes that the project has accepted; 0 for an unknown one."""
@@ -309,17 +290,8 @@ class Review:
         self._preparation = preparation
         self._clock = clock
         self._replacements = Replacements(store, preparation)
-
-    def replacements(self, project: str, after: int, limit: int, deadline: Deadline) -> ReplacementPage:
-        """The probable replacements among the next notes that tell a change, at most `limit`, after a position.
-
-        Raises: DeadlinePassed.
-        """
-        return self._replacements.page(project, after, limit, deadline)
-
-    def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
-        """At most `limit` held memories after an id; empty is the beginning."""
-        return self._store.review.page(project, after, limit)
+        # Lists are read without a step between; see `ports.Review` and `Replacements`.
+        self.page, self.replacements = store.review.page, self._replacements.page
 
     def approve(self, command: ReviewCommand) -> Written[Decided]:
         """Store held memories as they are at the start; one that is sent again meanwhile is held again.

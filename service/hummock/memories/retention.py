@@ -17,10 +17,9 @@ from hummock.core.settings import RetentionSettings
 from hummock.memories.forget import Forget, ForgetCommand
 from hummock.memories.garden import DELETED_AT_ONCE
 from hummock.memories.sessions import NoReply, Sessions, written
-from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Work
 from hummock.ports.models import Clock
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork
+from hummock.ports.writes import ALL_PROJECTS, Claim, ClaimLost, UnitOfWork, Work
 
 _LOOK_S = 10.0
 """Seconds between two checks of written projects: the longest time that a project exceeds its limits."""

@@ -23,14 +23,12 @@ from hummock.core.session import (
     PromptRole,
     Session,
     SessionMessage,
-    SessionPage,
     WrittenSession,
 )
-from hummock.ports.claims import Claim
 from hummock.ports.models import Clock
 from hummock.ports.sessions import SessionWork
 from hummock.ports.store import Store
-from hummock.ports.writes import UnitOfWork, WriteRequest, Written
+from hummock.ports.writes import Claim, UnitOfWork, WriteRequest, Written
 from hummock.text.credentials import as_stored
 
 Reply = TypeVar("Reply")
@@ -46,7 +44,7 @@ _CLEARED_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoReply:
-    """Reply kept for a write that is never repeated."""
+    """Reply of a write, kept for repeats of its request_id, that says only that it happened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +107,8 @@ class Sessions:
         self._store = store
         self._clock = clock
         self._make_id = make_id
+        # Reads are the store's own, without a step between; see `ports.Sessions`.
+        self.get, self.page = store.sessions.get, store.sessions.page
 
     def active(self, project: str) -> Active:
         """Return the most recently used session that is not archived, or a new one. Raises: StorageFull."""
@@ -137,14 +137,6 @@ class Sessions:
 
         done = written(self._store, asked, SessionReply, apply, creates=True)
         return WrittenSession(session=done.reply.session, seq=done.seq)
-
-    def get(self, project: str, session_id: str) -> Session:
-        """One session. Raises: SessionNotFound."""
-        return self._store.sessions.get(project, session_id)
-
-    def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
-        """At most `limit` sessions, the one that moved last first; see `ports.Sessions`."""
-        return self._store.sessions.page(project, behind, limit, archived=archived)
 
     def change(self, asked: ChangeSession) -> WrittenSession:
         """Change a session. Raises: SessionNotFound, RequestIdReused, StorageFull."""

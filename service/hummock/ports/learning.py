@@ -53,20 +53,14 @@ class LearningReader(LearningRows, Protocol):
         """
 
 
-class LearningUnit(LearningRows, Protocol):
+class LearningUnit(LearningReader, Protocol):
     """Learning within a unit of work: reads see its own writes and the state at its beginning."""
-
-    def version(self) -> tuple[int, int]:
-        """The version, as that of a `LearningReader`."""
 
     def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
         """Log an event and store its changes; `changes.state.events` is its number, a time of None means now.
 
         Use `log.record`, which folds the event.
         """
-
-    def events(self, after: int, limit: int) -> list[LoggedEvent]:
-        """Events as those of a `LearningReader`."""
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
         """Puts another event in the place of one that is logged; its time stays, and so does all that it changed."""

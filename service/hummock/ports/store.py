@@ -13,10 +13,9 @@ from hummock.core.memory import EventPage, Filter, Memory, MemoryKind
 from hummock.core.project import DeletedProject, GivenNames, GraphReport, Project, Stars, StoreStatus
 from hummock.core.settings import NO_SETTINGS, ProjectSettings
 from hummock.core.transfer import ExportPage
-from hummock.ports.claims import Claims
 from hummock.ports.learning import LearningReader
 from hummock.ports.sessions import Sessions
-from hummock.ports.writes import ProjectRemoval, Reply, Review, TextKey, WriteRequest, Written
+from hummock.ports.writes import Claims, ProjectRemoval, Reply, Review, TextKey, WriteRequest, Written
 
 Read = TypeVar("Read")
 

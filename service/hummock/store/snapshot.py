@@ -17,7 +17,7 @@ from hummock.core.threads import Cores
 from hummock.ports.learning import LearningReader
 from hummock.ports.store import Alike, ChangePage, Exchange, Neighbours, Outdated, Page, Snapshot
 from hummock.store.errors import DamageMet, MemoryDamaged
-from hummock.store.search.crossing import foreign_count
+from hummock.store.search.crossing import foreign_signs
 from hummock.store.search.exchanges import exchange_docs, last_said, replies_to
 from hummock.store.search.filters import page_of, passing, scan_for
 from hummock.store.search.listing import changes_behind, pinned_docs, stars_behind, stars_of
@@ -28,8 +28,7 @@ from hummock.store.tables.engine import Engine
 from hummock.store.tables.keys import NO_PROJECT
 from hummock.store.tables.learning_log import StoredLearning
 from hummock.store.tables.lookups import doc_of
-from hummock.store.tables.reads import TableProject, all_present
-from hummock.store.tables.stored_projects import TableProjects
+from hummock.store.tables.reads import TableProject, TableProjects, all_present
 from hummock.store.views.view import ProjectView
 
 Found = TypeVar("Found")
@@ -110,7 +109,7 @@ class TableSnapshot(Snapshot):
         return self._projects.term_numbers.knows_any(self._view.number, terms) or self.stored.has_any_term(terms)
 
     def foreign(self, kinds: Collection[MemoryKind], mark: int) -> int:
-        return foreign_count(self._view, kinds, mark)
+        return int(np.vdot(self._view.columns.by_sign, foreign_signs(frozenset(kinds), mark)))
 
     def given_names(self) -> GivenNames:
         known = self._view.given_names.known

@@ -30,7 +30,7 @@ from hummock.rpc.listening import exposure_of, parse_address
 from hummock.rpc.methods import UseCases
 from hummock.rpc.server import Access
 from hummock.rpc.tls import Tls, TlsFiles
-from hummock.store import ReadOnlyStore, WritableStore
+from hummock.store import StoreReads, WritableStore
 from hummock.text.inverse_glossary import inverse_glossary
 from hummock.text.question import Question
 from hummock.text.terms import characters
@@ -181,20 +181,21 @@ def tune_interpreter() -> None:
 
 
 def loading(
-    recall: CachedRecall, memories: WritableStore | ReadOnlyStore, embedder: models.OnnxEmbedder
+    recall: CachedRecall, memories: WritableStore | StoreReads, embedder: models.OnnxEmbedder
 ) -> Callable[[], ProcessLoad]:
     """Says how busy these parts of a process are."""
 
     def load() -> ProcessLoad:
         answers, answer_bytes = recall.usage()
-        views, model = memories.views_load(), embedder.load()
+        count, nbytes = memories.views.usage()
+        model = embedder.load()
         return ProcessLoad(
             cached_answers=answers,
             cached_bytes=answer_bytes,
-            loaded_projects=views.count,
-            index_bytes=views.nbytes,
-            evicted_projects=views.evicted,
-            lag_operations=views.lag,
+            loaded_projects=count,
+            index_bytes=nbytes,
+            evicted_projects=memories.views.evicted(),
+            lag_operations=memories.views.lag(),
             model_slots=model.slots,
             busy_slots=model.busy,
             waiting_texts=model.waiting,

@@ -15,7 +15,7 @@ import msgspec
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import Unavailable
-from hummock.ports.claims import Claim
+from hummock.ports.writes import Claim
 from hummock.store.errors import DatabaseDamaged, DirectoryUnusable, OpenedInOtherProcess
 from hummock.store.limits import MAX_READERS
 from hummock.store.lmdb.files import DATA_FILE, RESTORE, DataFile, DirectoryLock, cause_of, require_whole
@@ -67,7 +67,6 @@ class Environment:
 
     @property
     def place(self) -> str:
-        """The directory."""
         return str(self.directory)
 
     def reading(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
@@ -114,7 +113,6 @@ class Environment:
         txn.put(DIRECTORY_KEY, txn.get(DIRECTORY_KEY, b"", db=self.tables.meta), db=self.tables.meta)
 
     def next_number(self, txn: Transaction) -> int:
-        """A never used number for a new project."""
         number = int.from_bytes(txn.get(NEXT_PROJECT_KEY, b"\x01", db=self.tables.meta), "big")
         txn.put(NEXT_PROJECT_KEY, keys.pack_project(number + 1), db=self.tables.meta)
         return number
@@ -124,7 +122,6 @@ class Environment:
 
     @staticmethod
     def between(txn: Transaction, table: Table, first: bytes, end: bytes, limit: int) -> Sequence[tuple[bytes, bytes]]:
-        """At most `limit` entries from the key `first` on and before `end`, in order."""
         with txn.cursor(table) as cursor:
             if not cursor.set_range(first):
                 return []
@@ -137,11 +134,9 @@ class Environment:
         """Does nothing: this process has all claims."""
 
     def pending_count(self, txn: Transaction) -> int:
-        """Number of memories without vectors in all projects."""
         return self.count(txn, self.tables.pending)
 
     def count(self, txn: Transaction, table: Table) -> int:
-        """Number of entries of a table."""
         return int(_own(txn).stat(table)["entries"])
 
     def table_bytes(self, txn: Transaction, table: Table) -> int:
@@ -156,11 +151,9 @@ class Environment:
         return int(pages * stats[0]["psize"])
 
     def unusable(self, error: Exception) -> DirectoryUnusable:
-        """The error to report for a failure at the start."""
         return unusable(self.directory, error)
 
     def last_commit(self) -> int:
-        """The number of the newest transaction of any process."""
         self._require_usable()
         return int(self._env.info()["last_txnid"])
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.settings import IndexPolicy
-from hummock.ports.claims import Claim, Work
 from hummock.ports.models import Clock
+from hummock.ports.writes import Claim, Work
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES, StoreLimits
 from hummock.store.lmdb.environment import Environment
 from hummock.store.lmdb.files import written_at
@@ -17,8 +17,8 @@ from hummock.store.lmdb.saved_graphs import SavedGraphFiles
 from hummock.store.lmdb.saved_views import SavedViewFiles
 from hummock.store.search.graph_builder import graph_builder
 from hummock.store.settled_clock import SettledClock
-from hummock.store.table_store import ReadOnlyStore, WritableStore
-from hummock.store.tables.stored_projects import TableProjects
+from hummock.store.table_store import StoreReads, WritableStore
+from hummock.store.tables.reads import TableProjects
 from hummock.store.views.view_cache import FollowingViews, ViewCache
 from hummock.store.write.reanalyse import Say, reanalyse
 from hummock.store.write.spaces import switch_space
@@ -76,7 +76,7 @@ def open_reads(
     memory_budget_bytes: int,
     limits: StoreLimits = DEFAULT_LIMITS,
     index: IndexPolicy = IndexPolicy.SIGNS,
-) -> ReadOnlyStore:
+) -> StoreReads:
     """Open a store that another process of this machine writes, for reads, which see all its commits.
 
     Arguments as for `open_store`, and equal to those of the writing process.
@@ -87,7 +87,7 @@ def open_reads(
     projects = TableProjects(environment, clock.now)
     saved = SavedViewFiles(environment, limits, is_writer=False)
     graphs = graph_builder(index, SavedGraphFiles(environment, is_writer=False))
-    return ReadOnlyStore(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved, graphs))
+    return StoreReads(environment, projects, FollowingViews(projects, memory_budget_bytes, limits, saved, graphs))
 
 
 class OnlyWriter:

@@ -106,13 +106,11 @@ class Upkeep:
 
     @property
     def trouble(self) -> str:
-        """Message about a fault that makes the service unreliable; empty if there is none."""
         trouble = self._file_fault or self._environment.damage.of_database
         return "" if trouble is None else str(trouble)
 
     @property
     def write_fault(self) -> str:
-        """Message saying why writes are refused; empty while they are accepted."""
         fault = self._file_fault or self._room.fault
         return "" if fault is None else str(fault)
 

@@ -76,7 +76,6 @@ class SavedGraphFiles:
                 _log.warning("files of graphs that are of no use could not be removed: %s", error)
 
     def graph(self, view: ProjectView) -> HeldGraph | None:
-        """The saved graph of the view's first rows; None if there is none that is intact."""
         try:
             saved = self._head(view.number)
             if saved is None or not self._is_of(saved, view):
@@ -93,7 +92,6 @@ class SavedGraphFiles:
             return None
 
     def save(self, view: ProjectView, held: HeldGraph) -> None:
-        """Save a graph of the view, replacing an earlier one; a failure is logged."""
         if not self._is_writer:
             return
         try:

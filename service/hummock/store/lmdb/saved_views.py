@@ -126,7 +126,6 @@ class SavedViewFiles:
                 _log.warning("files of views that are of no use could not be removed: %s", error)
 
     def view(self, stored: TableProject) -> ProjectView | None:
-        """A saved view that can catch up with the project; None if there is none that is intact."""
         # An earlier file may contain memories that are left out as damaged now.
         if self._environment.damage.of(stored.number):
             return None
@@ -154,12 +153,10 @@ class SavedViewFiles:
         return self._is_writer and len(view.columns) >= self._limits.saved_view_memories
 
     def is_behind(self, view: ProjectView) -> bool:
-        """Whether the saved view is missing or may soon be too old to catch up."""
         saved = self._record(view.number)
         return saved is None or not 0 <= view.seq - saved.seq <= self._limits.ops_kept // 2
 
     def save(self, view: ProjectView) -> None:
-        """Save the view, replacing an earlier one; a failure is logged."""
         try:
             self._save(view)
         except ProjectGone:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hummock.ports.claims import Claims
+from hummock.ports.writes import Claims
 from hummock.store.errors import EntryDamaged, MemoryDamaged, OtherHistory, ProjectDamaged
 from hummock.store.moving.landing import Landing, Standing, said
 from hummock.store.moving.renumbered import batches

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from hummock.core.embedding import Calibration, EmbeddingSpace
-from hummock.ports.claims import Claims
+from hummock.ports.writes import Claims
 from hummock.store.errors import CopiedOntoItself, NotADatabase, NothingToCopy, SpacesDiffer, WordsOutdated
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES
 from hummock.store.lmdb.environment import Environment, recorded_directory

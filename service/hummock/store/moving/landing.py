@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from hummock.ports.claims import Claims
+from hummock.ports.writes import Claims
 from hummock.store.errors import CopyDisturbed
 from hummock.store.moving.renumbered import Batch
 from hummock.store.tables import keys, record_codec

@@ -15,7 +15,7 @@ from uuid import uuid4
 import psycopg
 
 from hummock.core.errors import HummockError
-from hummock.ports.claims import Claim, Work
+from hummock.ports.writes import Claim, Work
 from hummock.store.postgresql.connections import PatientConnection
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.schema import SchemaOutgrown
@@ -89,7 +89,6 @@ class LeasedClaims:
         self._thread.start()
 
     def take(self, work: Work, project: str) -> Claim | None:
-        """A claim to the work; see `ports.Claims`. Raises: DatabaseUnreachable."""
         me = self._id
         arguments = {"me": me, "work": work.value, "project": keys.project_name_key(project)}
         try:
@@ -116,11 +115,9 @@ class LeasedClaims:
             self._doubt(claim.work, claim.project)
 
     def holds(self, claim: Claim) -> bool:
-        """Whether this service still has the claim, as far as it knows; see `ports.Claims`."""
         return claim.fence in self._fences
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Call `follower` after another service has died; see `ports.Claims`."""
         with self._lock:
             self._followers = (*self._followers, follower)
 

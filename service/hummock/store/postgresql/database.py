@@ -12,7 +12,7 @@ from psycopg import sql
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
-from hummock.ports.claims import Claim, ClaimLost
+from hummock.ports.writes import Claim, ClaimLost
 from hummock.store.errors import DatabaseIsCopiedInto, DatabaseUnusable, ProjectGone
 from hummock.store.postgresql import schema
 from hummock.store.postgresql.connections import (
@@ -64,7 +64,9 @@ class Database:
         self.other_spaces: tuple[int, ...] = ()
         self._by_name = {name: RowTable.named(name) for name in TABLE_NAMES}
         self.tables = Tables(**self._by_name)
-        self._connections = Connections(dsn, connections)
+        self._connections = pool = Connections(dsn, connections)
+        self.place = pool.place
+        self.look, self.unreachable, self.close = pool.look, pool.unreachable, pool.close
         self._table_bytes: dict[str, int] = {}
         self.outgrown: SchemaOutgrown | None = None
         self._numbers: dict[bytes, int] = {}
@@ -78,11 +80,6 @@ class Database:
         except BaseException:
             self._connections.close()
             raise
-
-    @property
-    def place(self) -> str:
-        """The database's address, without secrets of the connection string."""
-        return self._connections.place
 
     @property
     def away(self) -> DatabaseUnreachable | None:
@@ -138,7 +135,6 @@ class Database:
             txn.commit()
 
     def next_number(self, txn: Transaction) -> int:
-        """A never used number for a new project."""
         own = _own(txn)
         (answer,) = own.begin([Statement(b"SELECT hummock.new_project()")])
         made = int.from_bytes(answer.rows[0][0] or b"", "big")
@@ -155,7 +151,6 @@ class Database:
         return sum(record_codec.decode_project(value).pending for _, value in records)
 
     def count(self, txn: Transaction, table: RowTable) -> int:
-        """Number of rows of a table visible to the transaction."""
         (answer,) = _own(txn).begin([Statement(table.count)])
         return int.from_bytes(answer.rows[0][0] or b"", "big")
 
@@ -187,7 +182,6 @@ class Database:
         return None if value is None else record_codec.decode_project(value).seq
 
     def last_commit(self) -> int:
-        """A number that changes with every write transaction of any service. Raises: DatabaseUnreachable."""
         with self._said(), self._connections.lent() as lent:
             (answer,) = lent.ask_first([Statement(b"SELECT hashtext(pg_current_snapshot()::text)")], PATIENCE_S)
         return int.from_bytes(answer.rows[0][0] or b"", "big")
@@ -199,7 +193,6 @@ class Database:
         return _own(txn).rows(table.between, table, (int4(table.project_of(first)), first, end), limit)
 
     def tell(self, txn: Transaction, project: str, seq: int) -> None:
-        """Notify all services of a write, once it is durable."""
         _own(txn).tell(CHANNEL, f"{seq} {project}")
 
     def require_claim(self, txn: Transaction, claim: Claim) -> None:
@@ -242,10 +235,6 @@ class Database:
             connection.patience_s = PATIENCE_S
             yield connection
 
-    def look(self) -> None:
-        """Record that the server has answered a connection, and after a failure test whether the pool reaches it."""
-        self._connections.look()
-
     @contextmanager
     def copied_into(self) -> Iterator[None]:
         """Hold the lock on copying projects into the database. Raises: DatabaseIsCopiedInto: another holds it."""
@@ -256,18 +245,9 @@ class Database:
             yield
 
     def unusable(self, error: Exception) -> HummockError:
-        """The error to report for a failure at the start."""
         if is_lost(error):
             return self._connections.unreachable(error)
         return DatabaseUnusable(self.place, str(error).strip())
-
-    def unreachable(self, error: Exception) -> HummockError:
-        """The error for callers after a failure."""
-        return self._connections.unreachable(error)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._connections.close()
 
     def _require_known_form(self) -> None:
         if self.outgrown is not None:

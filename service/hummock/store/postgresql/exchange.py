@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import select
 import struct
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 import psycopg
 from psycopg import pq
@@ -44,14 +44,11 @@ class NoAnswer(psycopg.OperationalError):
     """The server did not answer in time."""
 
 
-def int4(number: int) -> bytes:
-    """Encode an argument of type int."""
-    return _INT4.pack(number)
+int4: Final[Callable[[int], bytes]] = _INT4.pack
+"""Encode an argument of type int."""
 
-
-def int8(number: int) -> bytes:
-    """Encode an argument of type bigint."""
-    return _INT8.pack(number)
+int8: Final[Callable[[int], bytes]] = _INT8.pack
+"""Encode an argument of type bigint."""
 
 
 def bytea_array(values: Sequence[bytes]) -> bytes:

@@ -12,8 +12,8 @@ from hummock.core.errors import HummockError, StoreUnreachable
 from hummock.store.errors import ProjectGone
 from hummock.store.limits import StoreLimits
 from hummock.store.postgresql.database import Database
+from hummock.store.tables.reads import TableProjects
 from hummock.store.tables.recent import RecentReads
-from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ForeignViews, Graphs, ViewEntry
 

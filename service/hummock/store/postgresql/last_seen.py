@@ -19,11 +19,10 @@ from hummock.ports.store import Exchange, Neighbours, Outdated
 from hummock.store.postgresql.database import Database
 from hummock.store.snapshot import TableSnapshot
 from hummock.store.tables.engine import Engine
-from hummock.store.tables.reads import TableProject
+from hummock.store.tables.reads import TableProject, TableProjects
 from hummock.store.tables.recent import DecodedMemories, RecentReads, Records
 from hummock.store.tables.record_codec import ProjectRecord
 from hummock.store.tables.row_codec import id_hash
-from hummock.store.tables.stored_projects import TableProjects
 from hummock.store.views.view import ProjectView
 
 _NAMES_OF_CODE = facets.name("")

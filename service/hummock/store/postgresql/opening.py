@@ -8,9 +8,9 @@ from typing import TypeVar
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import SeqNotReached, StoreUnreachable
 from hummock.core.settings import IndexPolicy
-from hummock.ports.claims import Claims
 from hummock.ports.models import Clock
 from hummock.ports.store import Outdated, Snapshot
+from hummock.ports.writes import Claims
 from hummock.store.limits import DEFAULT_LIMITS, StoreLimits
 from hummock.store.postgresql.claims import LeasedClaims
 from hummock.store.postgresql.connections import Connections, DatabaseUnreachable

@@ -35,7 +35,6 @@ class DatabaseRoom:
 
     @property
     def write_fault(self) -> str:
-        """Message saying why writes are refused; empty while they are accepted."""
         return self.trouble or ("" if self.fault is None else str(self.fault))
 
     def require(self, txn: Transaction) -> None:
@@ -45,7 +44,6 @@ class DatabaseRoom:
             raise StorageFull(used, self.quota_bytes)
 
     def failure_of(self, error: Exception) -> Exception:
-        """The error for callers after a failure."""
         failure: HummockError
         if is_passing(error):
             return Unavailable(f"another service wrote the same at the same time ({error}); try again")

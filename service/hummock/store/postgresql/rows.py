@@ -33,7 +33,6 @@ class RowCursor:
         self._rows, self._at = [], -1
 
     def set_range(self, key: bytes) -> bool:
-        """Move to the first row with this key or a later one; False if there is none."""
         project = self._table.project_of(key)
         if project != self._project and not self._table.is_shared:
             if project not in self._transaction.numbers and self._project:
@@ -49,17 +48,14 @@ class RowCursor:
         return bool(self._rows)
 
     def first(self) -> bool:
-        """Move to the first row; False if there is none."""
         self._most = _FEW
         return self._ahead(self._table.up_from, b"")
 
     def last(self) -> bool:
-        """Move to the last row; False if there is none."""
         self._most = _FEW
         return self._back(self._table.down_from_end, ())
 
     def next(self) -> bool:
-        """Move to the next row; False if there is none, which leaves the cursor unpositioned."""
         if self._at < 0:
             return self.first()
         if self._at + 1 < len(self._rows):
@@ -72,7 +68,6 @@ class RowCursor:
         return self._ahead(self._table.up, self._rows[-1][0])
 
     def prev(self) -> bool:
-        """Move to the previous row; False if there is none, which leaves the cursor unpositioned."""
         if self._at < 0:
             return self.last()
         if self._at > 0:
@@ -82,37 +77,30 @@ class RowCursor:
         return self._back(self._table.down, (self._rows[0][0],))
 
     def key(self) -> bytes:
-        """The key at the cursor; empty if it is unpositioned."""
         return self._rows[self._at][0] if self._at >= 0 else b""
 
     def value(self) -> bytes:
-        """The value at the cursor; empty if it is unpositioned."""
         return self._rows[self._at][1] if self._at >= 0 else b""
 
     def item(self) -> tuple[bytes, bytes]:
-        """The key and the value at the cursor."""
         return self._rows[self._at] if self._at >= 0 else (b"", b"")
 
     def iternext(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """Iterate forward from the row at the cursor, or from the first one, moving the cursor."""
         is_there = self._at >= 0 or self.first()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()
             is_there = self.next()
 
     def iterprev(self, keys: bool = True, values: bool = True) -> Iterator[Any]:
-        """Iterate backward from the row at the cursor, or from the last one, moving the cursor."""
         is_there = self._at >= 0 or self.last()
         while is_there:
             yield self.item() if keys and values else self.key() if keys else self.value()
             is_there = self.prev()
 
     def getmulti(self, keys: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
-        """The existing ones of these keys, with their values."""
         return self._transaction.several(self._table, keys)
 
     def putmulti(self, items: Sequence[tuple[bytes, bytes]]) -> None:
-        """Put all of these entries."""
         for key, value in items:
             self._transaction.put(key, value, db=self._table)
 

@@ -149,7 +149,6 @@ class RowTransaction(ChecksItsPages):
     def get(self, key: bytes, default: bytes, /, *, db: RowTable) -> bytes: ...
 
     def get(self, key: bytes, default: bytes | None = None, /, *, db: RowTable) -> bytes | None:
-        """The value of a key, or `default`."""
         known = self._known.get(db.name)
         if known is None or key not in known:
             known = self._read(key, db)
@@ -157,30 +156,25 @@ class RowTransaction(ChecksItsPages):
         return default if value is None else value
 
     def put(self, key: bytes, value: bytes, /, *, db: RowTable) -> None:
-        """Set the value of a key."""
         self.know(db, key, bytes(value))
         self._waits(db)[key] = None
 
     def delete(self, key: bytes, /, *, db: RowTable) -> None:
-        """Remove a key, if present."""
         self.know(db, key, None)
         self._waits(db)[key] = None
 
     def pop(self, key: bytes, /, *, db: RowTable) -> bytes | None:
-        """Remove a key and return its value, or None."""
         value = self.get(key, db=db)
         if value is not None:
             self.delete(key, db=db)
         return value
 
     def replace(self, key: bytes, value: bytes, /, *, db: RowTable) -> bytes | None:
-        """Set the value of a key and return the previous one, or None."""
         before = self.get(key, db=db)
         self.put(key, value, db=db)
         return before
 
     def cursor(self, db: RowTable, /) -> RowCursor:
-        """A new, unpositioned cursor."""
         return RowCursor(self, db)
 
     def part(self) -> RowTransaction:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection
 from functools import lru_cache
 
 import numpy as np
@@ -85,13 +84,8 @@ class Crossing:
         return [TokenSign.of_bytes(tokens) for tokens in self._stored.tokens(first_chunks)]
 
 
-def foreign_count(view: ProjectView, kinds: Collection[MemoryKind], mark: int) -> int:
-    """Number of memories of these kinds that are, or may be, in the language of translations with this mark."""
-    return int(np.vdot(view.columns.by_sign, _counted(frozenset(kinds), mark)))
-
-
 @lru_cache(64)
-def _counted(kinds: frozenset[MemoryKind], mark: int) -> NDArray[np.int64]:
+def foreign_signs(kinds: frozenset[MemoryKind], mark: int) -> NDArray[np.int64]:
     """(kinds, signs) int64, 1 where a memory of these kinds may be in the other language, else 0."""
     is_asked = np.isin(np.arange(len(MemoryKind) + 1), list(kinds))[:, None]
     return (is_asked & (_foreign(mark) > 0)).astype(np.int64)

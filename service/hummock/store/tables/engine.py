@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, overload
 
 from hummock.core.embedding import EmbeddingSpace
 from hummock.core.errors import HummockError
-from hummock.ports.claims import Claim
+from hummock.ports.writes import Claim
 
 if TYPE_CHECKING:
     # Would be a circular import: that module reads tables itself.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import islice, repeat
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +34,8 @@ HASH_BYTES = 16
 COPYING = b"copying"  # Begins each `copying_key`.
 
 
-def project_prefix(project: int) -> bytes:
-    """Prefix of all keys of a project."""
-    return _PROJECT.pack(project)
+project_prefix: Final[Callable[[int], bytes]] = _PROJECT.pack
+"""Prefix of all keys of a project, by its number."""
 
 
 def project_name_key(name: str) -> bytes:
@@ -64,9 +64,8 @@ def copied_key(project: int) -> bytes:
     return b"copied" + _PROJECT.pack(project)
 
 
-def pack_project(project: int) -> bytes:
-    """Encode a project's number as a value."""
-    return _PROJECT.pack(project)
+pack_project: Final[Callable[[int], bytes]] = _PROJECT.pack
+"""Encode a project's number as a value."""
 
 
 def unpack_project(value: bytes) -> int:
@@ -74,9 +73,8 @@ def unpack_project(value: bytes) -> int:
     return int(_PROJECT.unpack(value)[0])
 
 
-def doc_key(project: int, doc: int) -> bytes:
-    """Key of a memory by its document number."""
-    return _DOC.pack(project, doc)
+doc_key: Final[Callable[[int, int], bytes]] = _DOC.pack
+"""Key of a memory by its project and document number."""
 
 
 def doc_keys(project: int, docs: Iterable[int]) -> list[bytes]:
@@ -94,9 +92,8 @@ def docs_of_doc_keys(stored: Sequence[bytes]) -> NDArray[np.int64]:
     return np.frombuffer(b"".join(stored), [("project", ">u4"), ("doc", ">u8")])["doc"].astype(np.int64)
 
 
-def space_prefix(project: int, space: int) -> bytes:
-    """Key prefix of the chunks of one embedding space."""
-    return _SPACE.pack(project, space)
+space_prefix: Final[Callable[[int, int], bytes]] = _SPACE.pack
+"""Key prefix of the chunks of a project in one embedding space."""
 
 
 def chunks_prefix(project: int, space: int, doc: int) -> bytes:
@@ -104,9 +101,8 @@ def chunks_prefix(project: int, space: int, doc: int) -> bytes:
     return _SPACE.pack(project, space) + _NUMBER.pack(doc)
 
 
-def chunk_key(project: int, space: int, doc: int, chunk: int) -> bytes:
-    """Key of a chunk's vectors, in the order of documents."""
-    return _CHUNK.pack(project, space, doc, chunk)
+chunk_key: Final[Callable[[int, int, int, int], bytes]] = _CHUNK.pack
+"""Key of a chunk's vectors by project, space, document and chunk, in the order of documents."""
 
 
 def chunk_keys(project: int, space: int, docs: NDArray[np.int64], chunks: NDArray[np.int64]) -> Iterator[bytes]:
@@ -162,9 +158,8 @@ def doc_of_text_key(key: bytes) -> int:
     return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
 
 
-def op_key(project: int, seq: int, number: int) -> bytes:
-    """Key of an operation of a write."""
-    return _OP.pack(project, seq, number)
+op_key: Final[Callable[[int, int, int], bytes]] = _OP.pack
+"""Key of an operation by project, the seq of its write, and its number in the write."""
 
 
 def seq_of_op_key(key: bytes) -> int:
@@ -193,9 +188,8 @@ def of_expiry_key(key: bytes) -> tuple[float, int, int]:
     return _NUMBER.unpack(key[: _NUMBER.size])[0] / 1000, int(project), int(doc)
 
 
-def event_key(project: int, number: int) -> bytes:
-    """Key of an event of the learning log; older events come first."""
-    return _DOC.pack(project, number)
+event_key: Final[Callable[[int, int], bytes]] = _DOC.pack
+"""Key of an event of the learning log by project and number; older events come first."""
 
 
 def hashed(name: str) -> bytes:

@@ -29,6 +29,7 @@ from hummock.core.learning import (
     Usage,
     forgetting,
 )
+from hummock.ports.learning import LearningReader, LearningUnit
 from hummock.store.errors import EntryDamaged
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Table, Tables, Transaction
@@ -107,8 +108,8 @@ def event_of(key: bytes, stored: bytes) -> LoggedEvent:
     )
 
 
-class StoredLearning:
-    """The store's LearningReader: one project's learning data as a transaction sees them.
+class StoredLearning(LearningReader):
+    """One project's learning data as a transaction sees them.
 
     Usage and profiles are derived from the log: damaged ones are recorded and treated as missing, so that turns
     continue. Other damage is an error.
@@ -123,17 +124,14 @@ class StoredLearning:
         self._state: LearningState | None = None
 
     def state(self) -> LearningState:
-        """The project's learning state. Raises: EntryDamaged."""
         if self._state is None:
             self._state = self._stored_state()
         return self._state
 
     def version(self) -> tuple[int, int]:
-        """Number of the project and of its newest event. Raises: EntryDamaged."""
         return self._number, self.state().events
 
     def turn(self, scope: str) -> int | None:
-        """The scope's newest turn; None if it has had none. Raises: EntryDamaged."""
         key = keys.name_key(self._number, scope)
         value = self._txn.get(key, db=self._tables.turn)
         if value is None:
@@ -142,13 +140,11 @@ class StoredLearning:
         return integrity.decoded(_TURN, key, value, decode_turn)
 
     def used(self, scope: str, memory_id: str) -> Usage | None:
-        """The scope's usage of a memory; None if it never used it."""
         key = keys.usage_key(self._number, keys.hashed(scope), memory_id)
         value = self._txn.get(key, db=self._tables.usage)
         return None if value is None else self._derived(_USAGE, key, value, decode_usage)
 
     def profile(self, memory_id: str) -> Profile | None:
-        """The profile of a memory; None if it was never analysed and has no keywords."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._tables.link)
         if value is not None:
@@ -158,19 +154,16 @@ class StoredLearning:
         return None
 
     def usage(self, scope: str) -> dict[str, Usage]:
-        """All usage of the scope by memory id, in the order of the ids' UTF-8 bytes."""
         prefix = keys.usage_key(self._number, keys.hashed(scope), "")
         found = integrity.sound(self._txn, self._tables.usage, prefix, _USAGE, decode_usage, self._damage)
         return {keys.memory_of_usage_key(key): usage for key, usage in found}
 
     def profiles(self) -> Iterator[tuple[str, Profile]]:
-        """All profiles with their memory ids, in the order of the ids' UTF-8 bytes."""
         prefix = keys.project_prefix(self._number)
         found = integrity.sound(self._txn, self._tables.link, prefix, _PROFILE, decode_profile, self._damage)
         return ((keys.name_in_key(key), profile) for key, profile in found)
 
     def scopes(self) -> Iterator[tuple[str, int]]:
-        """All scopes that have had a turn, with their newest turn."""
         prefix = keys.project_prefix(self._number)
         found = integrity.sound(self._txn, self._tables.turn, prefix, _TURN, decode_turn, self._damage)
         return ((keys.name_in_key(key), turn) for key, turn in found)
@@ -210,8 +203,8 @@ class StoredLearning:
             raise EntryDamaged(what)
 
 
-class LearningWriting(StoredLearning):
-    """The store's LearningUnit. `has_grown`: anything but removals was written, which needs space."""
+class LearningWriting(StoredLearning, LearningUnit):
+    """Learning within a unit of work. `has_grown`: anything but removals was written, which needs space."""
 
     def __init__(
         self,
@@ -235,7 +228,6 @@ class LearningWriting(StoredLearning):
         self.has_grown = False
 
     def append(self, event: LearningEvent, changes: LearningChanges, time: float | None = None) -> None:
-        """Log an event and store its changes; without a time it happens now."""
         self.has_grown |= not isinstance(event, Forgotten)
         number = self._number
         logged = encode_event(self._now if time is None else time, event)
@@ -258,13 +250,11 @@ class LearningWriting(StoredLearning):
         self._state = changes.state
 
     def rewrite(self, number: int, event: LearningEvent) -> None:
-        """Replace a logged event; its time stays."""
         key = keys.event_key(self._number, number)
         time = event_of(key, self._txn.get(key, b"", db=self._tables.event)).time
         self._put(self._tables.event, key, encode_event(time, event))
 
     def drop_scope(self, scope: str) -> None:
-        """Remove the turn and the usage of a scope that no event names any more."""
         hashed = keys.hashed(scope)
         for memory_id in self.usage(scope):
             self._txn.delete(keys.usage_key(self._number, hashed, memory_id), db=self._tables.usage)

@@ -1,10 +1,11 @@
-"""A project as one transaction sees it: the data and operations for its views, and its memories."""
+"""Projects as one transaction sees them: the data and operations for their views, and their memories."""
 
 from __future__ import annotations
 
 import logging
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -13,17 +14,18 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hummock.core.errors import Unavailable
 from hummock.core.memory import Memory, Payload
 from hummock.core.settings import ProjectSettings
 from hummock.ports.store import Outdated
-from hummock.store.errors import EntryDamaged, MemoryDamaged
+from hummock.store.errors import EntryDamaged, MemoryDamaged, ProjectGone
 from hummock.store.growing import Growing
 from hummock.store.tables import forward_lists, integrity, keys, op_log, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.forward_lists import ForwardLists
 from hummock.store.tables.integrity import KeptSums
 from hummock.store.tables.learning_log import StoredLearning
-from hummock.store.tables.lookups import doc_of, project_record
+from hummock.store.tables.lookups import doc_of, project_number, project_record
 from hummock.store.tables.op_log import Changes
 from hummock.store.tables.recent import DecodedMemories, RecentReads, Records
 from hummock.store.tables.record_codec import read_settings
@@ -32,6 +34,9 @@ from hummock.store.tables.term_dictionary import TermNumbers
 
 _log = logging.getLogger(__name__)
 
+_LOOKS = 16  # Attempts to read a project that is removed concurrently each time.
+
+Found = TypeVar("Found")
 Present = TypeVar("Present")
 
 
@@ -88,15 +93,11 @@ class TableProject:
         self._lately: dict[int, Records] = {}
         self.txn = txn
         self.number = number
+        self.token_dim = engine.space.token_dim
         self._engine = engine
         self._tables = engine.tables
         self._term_numbers = term_numbers
         self._known_record: record_codec.ProjectRecord | None = None
-
-    @property
-    def token_dim(self) -> int:
-        """Components of a token vector."""
-        return self._engine.space.token_dim
 
     def record(self) -> record_codec.ProjectRecord:
         """The project's record."""
@@ -398,6 +399,67 @@ class TableProject:
         with self.txn.cursor(self._tables.token) as cursor:
             found = dict(cursor.getmulti(wanted))
         return [found.get(key, b"") for key in wanted]
+
+
+class TableProjects:
+    """All projects of an engine. Thread-safe."""
+
+    def __init__(self, engine: Engine, now: Callable[[], float], recent: RecentReads | None = None) -> None:
+        """Memories expired at `now()` are left out. `recent` is for engines with reads slower than a cache."""
+        self._engine = engine
+        self.now = now
+        self.term_numbers = TermNumbers(engine.tables)
+        self._recent = recent
+        self._decoded = DecodedMemories()
+
+    def number_of(self, project: str) -> int | None:
+        """A project's number; None if it does not exist."""
+        with self._engine.reading(project) as txn:
+            return project_number(txn, self._engine, project)
+
+    def look(self, project: str, look: Callable[[TableProject], Found]) -> Found | None:
+        """Result of `look`, whose reads may be of different moments; None if the project does not exist."""
+        for _ in range(_LOOKS):
+            try:
+                with self._engine.looking(project) as txn:
+                    number = project_number(txn, self._engine, project)
+                    return None if number is None else look(self._project(txn, number))
+            except ProjectGone:  # a new project may have its name
+                continue
+        raise Unavailable(f"project {project} is removed again each time that it is looked at; try again")
+
+    def seq(self, number: int) -> int:
+        """Sequence number of a project's last write. Raises: ProjectGone."""
+        with self._engine.reading(number) as txn:
+            return project_record(txn, self._engine, number).seq
+
+    @contextmanager
+    def reading(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
+        """Open a project as it is now, shortly. Cached reads are valid at `seen_seq`; 0 is the read's own."""
+        with self._engine.answering(number) as txn:
+            yield self._project(txn, number, self._recent, seen_seq)
+
+    @contextmanager
+    def looking(self, number: int, seen_seq: int = 0) -> Iterator[TableProject]:
+        """Open a project for reads that may be of different moments; with `seen_seq` 0 the cache is not used."""
+        with self._engine.looking(number) as txn:
+            yield self._project(txn, number, self._recent if seen_seq else None, seen_seq)
+
+    @contextmanager
+    def reading_by_name(self, project: str) -> Iterator[TableProject | None]:
+        """Open a project by its name, at one moment; None if it does not exist."""
+        with self._engine.answering(project) as txn:
+            number = project_number(txn, self._engine, project)
+            yield None if number is None else self._project(txn, number, self._recent)
+
+    def last_commit(self) -> int:
+        """The number of the newest transaction of any process."""
+        return self._engine.last_commit()
+
+    def _project(
+        self, txn: Transaction, number: int, recent: RecentReads | None = None, seen_seq: int = 0
+    ) -> TableProject:
+        return TableProject(self._engine, txn, number, self.term_numbers, self.now, self._decoded, recent, seen_seq)
 
 
 class _Unsound(Exception):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from hummock.core.review import Quarantined, QuarantinedPage
+from hummock.ports.writes import Review, ReviewWork
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Tables, Transaction
 from hummock.store.tables.lookups import project_number
@@ -14,8 +15,8 @@ from hummock.store.tables.record_codec import decode_held, encode
 _HELD = "what is held for review under an id"
 
 
-class ReviewUnit:
-    """The `ReviewWork` of a unit of work."""
+class ReviewUnit(ReviewWork):
+    """Memories held for review within a unit of work."""
 
     def __init__(self, txn: Transaction, tables: Tables, number: int, begin: Callable[[], None]) -> None:
         """Arguments as for the unit of work; `begin` is called before any change."""
@@ -27,35 +28,31 @@ class ReviewUnit:
         self.has_removed = False
 
     def get(self, memory_id: str) -> Quarantined | None:
-        """The quarantined memory with this id, or None."""
         key = keys.name_key(self._number, memory_id)
         value = self._txn.get(key, db=self._table)
         return None if value is None else integrity.decoded(_HELD, key, value, decode_held)
 
     def put(self, held: Quarantined) -> None:
-        """Quarantine a memory, replacing one with the same id."""
         self._begin()
         key = keys.name_key(self._number, held.memory.id)
         self._txn.put(key, integrity.seal(key, encode(held)), db=self._table)
         self.has_put = True
 
     def delete(self, memory_id: str) -> bool:
-        """Remove the quarantined memory with this id. False if there is none."""
         self._begin()
         is_there = self._txn.pop(keys.name_key(self._number, memory_id), db=self._table) is not None
         self.has_removed |= is_there
         return is_there
 
 
-class ReviewReads:
-    """The `Review` of the store."""
+class ReviewReads(Review):
+    """Memories held for review, read from the tables."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._table = engine.tables.review
 
     def get(self, project: str, ids: Sequence[str]) -> list[Quarantined | None]:
-        """The quarantined memories with these ids, in order; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -66,7 +63,6 @@ class ReviewReads:
             ]
 
     def page(self, project: str, after: str, limit: int) -> QuarantinedPage:
-        """At most `limit` quarantined memories after an id; see `ports.Review`."""
         with self._engine.answering(project) as txn:
             found = list(islice(self._behind(txn, project, after), limit + 1))
         held = tuple(found[:limit])

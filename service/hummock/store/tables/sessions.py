@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hummock.core.errors import SessionNotFound
 from hummock.core.session import MessagePage, Session, SessionMessage, SessionPage
+from hummock.ports.sessions import Sessions, SessionWork
 from hummock.store.errors import EntryDamaged
 from hummock.store.tables import integrity, keys
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
@@ -62,11 +64,6 @@ def clock_key(project: int) -> bytes:
     return keys.project_prefix(project) + b"\xff"
 
 
-def session_key(project: int, session_id: str) -> bytes:
-    """Key of a session by its id."""
-    return keys.name_key(project, session_id)
-
-
 def order_prefix(project: int, *, archived: bool) -> bytes:
     """Key prefix of the places of all archived sessions, or of all others."""
     return keys.project_prefix(project) + bytes([archived])
@@ -97,9 +94,8 @@ def number_of(key: bytes) -> int:
     return int(_NUMBER.unpack(key[-_NUMBER.size :])[0])
 
 
-def packed(number: int) -> bytes:
-    """Encode a number as a value."""
-    return _NUMBER.pack(number)
+packed: Final[Callable[[int], bytes]] = _NUMBER.pack
+"""Encode a number as a value."""
 
 
 _A_SESSION, _A_MESSAGE = "a session", "a message of a session"
@@ -149,8 +145,8 @@ class _Opened:
     record: SessionRecord
 
 
-class SessionReads:
-    """The store's `ports.Sessions`."""
+class SessionReads(Sessions):
+    """Sessions read from the tables."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -158,12 +154,10 @@ class SessionReads:
         self._damage = engine.damage
 
     def get(self, project: str, session_id: str) -> Session:
-        """One session."""
         with self._opened(project, session_id) as opened:
             return opened.record.session
 
     def page(self, project: str, behind: int | None, limit: int, *, archived: bool) -> SessionPage:
-        """At most `limit` sessions, the most recently moved first."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -177,7 +171,6 @@ class SessionReads:
         )
 
     def all(self, project: str) -> tuple[Session, ...]:
-        """All sessions at one moment."""
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -187,7 +180,6 @@ class SessionReads:
         return tuple(record.session for records in found for record in records)
 
     def message(self, project: str, session_id: str, message_id: str) -> SessionMessage | None:
-        """One message; None if the session has none with this id."""
         with self._opened(project, session_id) as opened:
             key = message_id_key(opened.project, opened.record.session.number, message_id)
             value = _found(opened.txn, self._tables.message_id, key, _A_MESSAGE, integrity.number_may_be_lost)
@@ -195,7 +187,6 @@ class SessionReads:
             return None if found is None or found.is_deleted else found
 
     def before(self, project: str, session_id: str, position: int | None, limit: int, most_bytes: int) -> MessagePage:
-        """At most `limit` messages before a position, in order of time, without deleted ones."""
         with self._opened(project, session_id) as opened:
             end = opened.record.session.last_position + 1
             if position is not None:
@@ -216,7 +207,6 @@ class SessionReads:
         number: int | None = None,
         last: int | None = None,
     ) -> tuple[SessionMessage, ...]:
-        """The messages directly after a position, in order of time."""
         with self._opened(project, session_id) as opened:
             if number not in (None, opened.record.session.number):
                 raise SessionNotFound(session_id)
@@ -228,7 +218,7 @@ class SessionReads:
     def _opened(self, project: str, session_id: str) -> Iterator[_Opened]:
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
-            key = b"" if number is None else session_key(number, session_id)
+            key = b"" if number is None else keys.name_key(number, session_id)
             if number is None:
                 raise SessionNotFound(session_id)
             what = f"session {session_id}"
@@ -282,8 +272,8 @@ def sessions_of(txn: Transaction, tables: Tables, project: int) -> Iterator[Sess
             yield read_session(key, value).session
 
 
-class SessionUnit:
-    """The store's SessionWork."""
+class SessionUnit(SessionWork):
+    """Sessions within a unit of work."""
 
     def __init__(
         self, txn: Transaction, tables: Tables, damage: Damage, number: int, on_change: Callable[[], None]
@@ -299,25 +289,21 @@ class SessionUnit:
         self.put_bytes = 0
 
     def get(self, session_id: str) -> Session | None:
-        """One session, or None."""
         record = self._find(session_id)
         return None if record is None else record.session
 
     def active(self) -> Session | None:
-        """The most recently moved session that is not archived."""
         prefix = order_prefix(self._project, archived=False)
         first = next(_in_order(self._txn, self._tables, self._damage, prefix), None)
         return None if first is None else first.session
 
     def message(self, session_id: str, message_id: str) -> SessionMessage | None:
-        """A message of an existing session, also a deleted one."""
         number = self._present(session_id).session.number
         key = message_id_key(self._project, number, message_id)
         position = _found(self._txn, self._tables.message_id, key, _A_MESSAGE, integrity.is_lost)
         return None if position is None else self._message(number, read_number(key, position))
 
     def behind(self, session_id: str, position: int) -> Iterator[SessionMessage]:
-        """The messages of an existing session after a position, in order of time, without deleted ones."""
         session = self._present(session_id).session
         for at in range(position + 1, session.last_position + 1):
             message = self._message(session.number, at)
@@ -325,19 +311,16 @@ class SessionUnit:
                 yield message
 
     def create(self, session: Session) -> None:
-        """Store a session with an unused id; it moves to the front of the order."""
         tick = self._tick()
         self._put(SessionRecord(replace(session, number=tick), tick))
 
     def change(self, session: Session) -> None:
-        """Replace a session's values; its place in the order stays."""
         self._on_change()
         record = self._present(session.id)
         self._leave_order(record)
         self._put(SessionRecord(replace(session, number=record.session.number), record.moved))
 
     def append(self, session: Session, message: SessionMessage) -> SessionMessage:
-        """Store a message after the newest one; the session moves to the front of the order."""
         record, tick = self._present(session.id), self._tick()
         self._leave_order(record)
         number, position = record.session.number, record.session.last_position + 1
@@ -350,12 +333,10 @@ class SessionUnit:
         return placed
 
     def learnt(self, session_id: str, message: SessionMessage) -> None:
-        """Replace an existing message by one that differs only in its memory."""
         self._on_change()
         self._put_message(self._present(session_id).session.number, message)
 
     def put(self, session: Session, messages: Sequence[SessionMessage]) -> None:
-        """Replace existing messages, and the session's values; its place in the order stays."""
         had_put = self.has_put
         self.change(session)
         for message in messages:
@@ -369,11 +350,10 @@ class SessionUnit:
         self.has_removed = True
         record = self._present(session_id)
         self._leave_order(record)
-        self._txn.delete(session_key(self._project, session_id), db=self._tables.session_record)
+        self._txn.delete(keys.name_key(self._project, session_id), db=self._tables.session_record)
         self._txn.put(messages_prefix(self._project, record.session.number), b"", db=self._tables.session_deleted)
 
     def clear(self, limit: int) -> bool:
-        """Remove at most `limit` messages of deleted sessions; returns whether some are left."""
         deleted = keys.entries(self._txn, self._tables.session_deleted, keys.project_prefix(self._project))
         for prefix in [key for key, _ in deleted]:
             # Found by id, as a message itself may have half a megabyte.
@@ -393,7 +373,7 @@ class SessionUnit:
         return False
 
     def _find(self, session_id: str) -> SessionRecord | None:
-        key = session_key(self._project, session_id)
+        key = keys.name_key(self._project, session_id)
         value = _found(self._txn, self._tables.session_record, key, f"session {session_id}", integrity.is_lost)
         return None if value is None else _named(session_id, key, value)
 
@@ -409,7 +389,7 @@ class SessionUnit:
 
     def _put(self, record: SessionRecord) -> None:
         self.has_put = True
-        key = session_key(self._project, record.session.id)
+        key = keys.name_key(self._project, record.session.id)
         self._txn.put(key, integrity.seal(key, encode_session(record)), db=self._tables.session_record)
         place = order_key(self._project, record.moved, archived=record.session.is_archived)
         self._txn.put(place, integrity.seal(place, key), db=self._tables.session_order)

@@ -21,9 +21,8 @@ from hummock.store.tables.forward_lists import ForwardLists, concatenated
 from hummock.store.tables.op_log import Changes
 from hummock.store.tables.reads import StoredMemories, TableProject
 from hummock.store.tables.row_codec import TokenSign
-from hummock.store.views.columns import Columns
+from hummock.store.views.columns import Columns, EventTimes
 from hummock.store.views.domain_names import NAMING_KINDS, DomainNames, read_given_names
-from hummock.store.views.event_times import EventTimes
 from hummock.store.views.places import StarPlaces
 from hummock.store.views.postings import KeptTerms, Postings, QueryTerms
 from hummock.store.views.row_graph import GraphSlot

@@ -17,8 +17,7 @@ from hummock.store.errors import ProjectGone
 from hummock.store.limits import StoreLimits
 from hummock.store.lru import Lru
 from hummock.store.tables.keys import NO_PROJECT
-from hummock.store.tables.reads import TableProject
-from hummock.store.tables.stored_projects import TableProjects
+from hummock.store.tables.reads import TableProject, TableProjects
 from hummock.store.views.row_graph import GraphSlot
 from hummock.store.views.view import ProjectView, catch_up, caught_up, is_rebuild_due, is_too_old, load, rebuilt
 

@@ -16,7 +16,7 @@ from itertools import islice
 import msgspec
 
 from hummock.core.project import DeletedProject, ids_digest
-from hummock.ports.claims import ALL_PROJECTS, Claim, ClaimLost, Claims, Work
+from hummock.ports.writes import ALL_PROJECTS, Claim, ClaimLost, Claims, Work
 from hummock.store.tables import integrity, keys, record_codec, text_vectors
 from hummock.store.tables.engine import Engine, Table, Tables, Transaction
 from hummock.store.tables.sessions import clock_key, sessions_of

@@ -18,7 +18,7 @@ from itertools import islice
 import msgspec
 
 from hummock.core.memory import Memory
-from hummock.ports.claims import ALL_PROJECTS, Claim, Claims, Work
+from hummock.ports.writes import ALL_PROJECTS, Claim, Claims, Work
 from hummock.store.tables import forward_lists, integrity, keys, record_codec
 from hummock.store.tables.engine import Engine, Transaction
 from hummock.store.tables.forward_lists import TermDictionary, with_learned

@@ -47,7 +47,6 @@ class SpaceBeside:
         _note_others(engine, record)
 
     def missing(self, project: str, after: int) -> Missing:
-        """Memories with vectors in use and none in this space; see `ports.store.SpaceBeside`."""
         with self._engine.reading(project) as txn:
             number = project_number(txn, self._engine, project)
             if number is None:
@@ -55,7 +54,6 @@ class SpaceBeside:
             return _missing(txn, self._tables, number, self._engine.space_number, self._number, after)
 
     def put(self, project: str, embedded: Sequence[Embedded]) -> None:
-        """Store vectors of memories; one that was removed meanwhile is left out. See `ports.store.SpaceBeside`."""
         tables = self._tables
         with self._engine.writing() as txn:
             number = project_number(txn, self._engine, project)

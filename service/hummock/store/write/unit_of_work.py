@@ -82,7 +82,6 @@ class Unit:
         return None if memory.is_over(self._now) else memory
 
     def find_by_text(self, key: TextKey) -> str | None:
-        """The id of the oldest memory with this text key, or None."""
         stored = find_by_text(self._txn, self._tables, self._number, key)
         if stored is not None and self._record.has_expiring and self.get(stored) is None:
             stored = None
@@ -129,7 +128,6 @@ class Unit:
         self.put_bytes += len(payload) + sum(2 * len(one.vector) + one.tokens.size for one in embeddings)
 
     def embed(self, memory_id: str, fingerprint: bytes, embeddings: Sequence[Embedding]) -> bool:
-        """Store the vectors of a pending memory. False if it has changed, is missing, or has vectors."""
         doc = self._doc(memory_id)
         memory = None if doc is None else self._memory(doc).memory
         if doc is None or memory is None or memory.chunk_count or memory.fingerprint != fingerprint:
@@ -155,7 +153,6 @@ class Unit:
 
     @property
     def learning(self) -> LearningUnit:
-        """The project's learning."""
         # Its methods may write.
         self._begin()
         return self._learning
@@ -178,11 +175,9 @@ class Unit:
         self._batch.waiting.take(self._waiting)
 
     def info(self) -> ProjectInfo:
-        """The project's information."""
         return record_codec.info_of(self._record)
 
     def set_info(self, info: ProjectInfo) -> None:
-        """Replace the project's information."""
         self.has_changed |= info != self.info()
         self._record.tech_stack = info.tech_stack
         self._record.path = info.path
@@ -196,7 +191,6 @@ class Unit:
         return self._batch.settings
 
     def set_settings(self, settings: ProjectSettings) -> None:
-        """Replace the project's own settings."""
         self.has_changed |= settings != self.settings()
         self.has_put |= settings != NO_SETTINGS
         self._begin()

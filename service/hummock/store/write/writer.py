@@ -15,8 +15,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from hummock.core.errors import HummockError, Unavailable
-from hummock.ports.claims import Claims
-from hummock.ports.writes import ProjectRemoval, WriteRequest, Written
+from hummock.ports.writes import Claims, ProjectRemoval, WriteRequest, Written
 from hummock.store.limits import StoreLimits
 from hummock.store.settled_clock import SettledClock
 from hummock.store.tables.engine import Engine, Room
