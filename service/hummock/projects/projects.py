@@ -1,13 +1,13 @@
-"""Projects: their facts and settings; and the status of the service."""
+"""Projects: their facts and settings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hummock.core.errors import InvalidRequest, ProjectNotFound
 from hummock.core.memory import Origin
-from hummock.core.project import DeletedProject, EmbeddingStatus, LearnerStatus, Project, ServiceStatus
+from hummock.core.project import DeletedProject, Project
 from hummock.core.recall import Preset
 from hummock.core.render import PartialQuotas, Quotas, RenderForm
 from hummock.core.review import ReviewPolicy
@@ -30,17 +30,12 @@ from hummock.core.settings import (
     TurnSettings,
 )
 from hummock.memories.screening import Passage
-from hummock.ports.models import Clock, Embedder
+from hummock.memories.sessions import NoReply
 from hummock.ports.store import Store
 from hummock.ports.writes import ProjectRemoval, UnitOfWork, WriteRequest
 from hummock.recall.plan import PRESETS
 from hummock.render.compose import FORMS
 from hummock.text.attacks import families_in
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpdateReply:
-    """Stored reply of a change, for repeats of its request_id: only that it happened."""
 
 
 class Projects:
@@ -50,6 +45,8 @@ class Projects:
         """`forget` are callbacks for deleted projects, to drop cached data."""
         self._store = store
         self._forget = forget
+        # A page is read without a step between; see `ports.Store.projects`.
+        self.page = store.projects
 
     def get(self, name: str) -> Project:
         """A project. Raises: ProjectNotFound."""
@@ -70,10 +67,6 @@ class Projects:
         elif not self._store.read(name, lambda project: project.seq, allow_stale=True):
             raise ProjectNotFound(name)
 
-    def page(self, after: str, limit: int) -> list[Project]:
-        """Return at most `limit` projects whose names come after `after`."""
-        return self._store.projects(after, limit)
-
     def update(
         self,
         name: str,
@@ -91,14 +84,14 @@ class Projects:
         said = Passage((("info.tech_stack", "\n".join(tech_stack or ())), ("info.path", path or "")))
         families = families_in([said.text])
 
-        def apply(work: UnitOfWork) -> UpdateReply:
+        def apply(work: UnitOfWork) -> NoReply:
             if families and work.settings().review_policy() is ReviewPolicy.HOLD:
                 rule = f"reads like an instruction to a model ({', '.join(families)}); name what the project is made of"
                 raise InvalidRequest(said.field_of(families), rule)
             work.set_info(work.info().said(origin, tech_stack=tech_stack, path=path))
-            return UpdateReply()
+            return NoReply()
 
-        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=NoReply, apply=apply)
         self._store.write(name, request).result()
         return self.get(name)
 
@@ -139,11 +132,11 @@ class Settings:
     ) -> SettingsShown:
         """Give the named settings these values, None the default; the project is created when it does not exist."""
 
-        def apply(work: UnitOfWork) -> UpdateReply:
+        def apply(work: UnitOfWork) -> NoReply:
             work.set_settings(work.settings().changed(values, paths))
-            return UpdateReply()
+            return NoReply()
 
-        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=UpdateReply, apply=apply)
+        request = WriteRequest(request_id=request_id, fingerprint=fingerprint, reply_type=NoReply, apply=apply)
         self._store.write(project, request).result()
         return self.get(project)
 
@@ -197,38 +190,3 @@ def _preset(preset: Preset, near_twin_bar: float) -> PresetSettings:
         writer_cap=usual.writer_cap,
         window_turns=usual.window_turns,
     )
-
-
-class Status:
-    """Reports the version, the machine, and the size of the store."""
-
-    def __init__(
-        self,
-        store: Store,
-        embedder: Embedder,
-        clock: Clock,
-        version: str,
-        advice: Callable[[], str],
-        learner: Callable[[], LearnerStatus],
-        embedding: Callable[[], EmbeddingStatus],
-    ) -> None:
-        self._store = store
-        self._embedder = embedder
-        self._clock = clock
-        self._version = version
-        self._advice = advice
-        self._learner = learner
-        self._embedding = embedding
-        self._start = clock.monotonic()
-
-    def __call__(self) -> ServiceStatus:
-        """The present state."""
-        return ServiceStatus(
-            version=self._version,
-            uptime_s=self._clock.monotonic() - self._start,
-            space=self._embedder.space,
-            advice=self._advice(),
-            store=self._store.status(),
-            learner=self._learner(),
-            embedding=self._embedding(),
-        )

@@ -10,7 +10,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from hummock.core.activity import Activity, ProcessLoad
 from hummock.core.learning_requests import ScanScope
-from hummock.core.project import EmbeddingStatus
+from hummock.core.project import EmbeddingStatus, ServiceStatus
 from hummock.learning.background import Scan
 from hummock.learning.observe import Feedback, Observe
 from hummock.learning.state import Learning
@@ -20,7 +20,7 @@ from hummock.memories.learn import Learn
 from hummock.memories.learn_turn import LearnTurn
 from hummock.memories.messages import Messages
 from hummock.memories.sessions import Sessions
-from hummock.projects.projects import Projects, Settings, Status
+from hummock.projects.projects import Projects, Settings
 from hummock.projects.transfer import Export, Import
 from hummock.recall.cache import CachedRecall
 from hummock.recall.explain import Explain
@@ -65,7 +65,7 @@ class UseCases:
     observe: Observe
     scan: Callable[[str, ScanScope, Sequence[str]], Scan]
     """Starts a keyword scan of a project, or joins a running one; the ids select entries."""
-    status: Status
+    status: Callable[[], ServiceStatus]
     embedding_status: Callable[[], EmbeddingStatus]
     """Progress of the embedding of memories without vectors."""
     follow: Callable[[Callable[[str, int], None]], None]

@@ -22,7 +22,7 @@ from hummock.access.audit import AuditLog
 from hummock.config import Settings
 from hummock.core.activity import Activity
 from hummock.core.errors import StartError
-from hummock.core.project import LearnerStatus
+from hummock.core.project import LearnerStatus, ServiceStatus
 from hummock.learning.background import BackgroundLearner
 from hummock.learning.entry_keywords import AskKeywords
 from hummock.learning.learn_keywords import LearnKeywords
@@ -43,7 +43,7 @@ from hummock.memories.sessions import Sessions
 from hummock.models.space import space_of
 from hummock.observe.ledger import ledgers_with
 from hummock.ports.models import Clock, KeywordLearner, LlmUsage
-from hummock.projects.projects import Projects, Status
+from hummock.projects.projects import Projects
 from hummock.projects.projects import Settings as ProjectsSettings
 from hummock.projects.transfer import Export, Import
 from hummock.recall.explain import Explain
@@ -276,6 +276,19 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             opened.follow(follower)
             background.follow(follower)
 
+        hummock_version, began_s = version("hummock"), clock.monotonic()
+
+        def status() -> ServiceStatus:
+            return ServiceStatus(
+                version=hummock_version,
+                uptime_s=clock.monotonic() - began_s,
+                space=embedder.space,
+                advice=advising(),
+                store=opened.status(),
+                learner=learner_status(),
+                embedding=backfill.status(),
+            )
+
         yield UseCases(
             recall=recall,
             render=Render(recall.within, opened, counter, clock, render_turn),
@@ -298,7 +311,7 @@ def open_use_cases(settings: Settings, say: Say) -> Iterator[UseCases]:
             learning=Learning(opened, entries, background.switched_on),
             observe=observe,
             scan=background.scan,
-            status=Status(opened, embedder, clock, version("hummock"), advising, learner_status, backfill.status),
+            status=status,
             embedding_status=backfill.status,
             follow=follow,
             load=loading(recall, opened, embedder),
