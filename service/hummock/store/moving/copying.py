@@ -87,19 +87,14 @@ class CopyCallbacks:
     done: Callable[[CopiedProject], None] = lambda project: None  # Takes the result of a project.
 
 
-def copy(source: Engine, target: Engine, claims: Claims, *, replaces: bool = False, told: CopyCallbacks) -> Copied:
-    """Copy all projects of a store, which others may write to; unchanged earlier copies are skipped.
+class Copying:
+    """A copy of all projects of a store, which others may write to; unchanged earlier copies are skipped."""
 
-    No other process may copy into the target, in which `claims` give the right to work. With `replaces`, its projects
-    with another history may be replaced.
-
-    Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more.
-    """
-    return _Copying(source, target, claims, replaces, told).run()
-
-
-class _Copying:
     def __init__(self, source: Engine, target: Engine, claims: Claims, replaces: bool, told: CopyCallbacks) -> None:
+        """No other process may copy into the target, in which `claims` give the right to work.
+
+        With `replaces`, its projects with another history may be replaced.
+        """
         self._source = source
         self._target = target
         self._replaces = replaces
@@ -110,6 +105,7 @@ class _Copying:
         self._projects: dict[str, CopiedProject] = {}
 
     def run(self) -> Copied:
+        """Copy. Raises: OtherHistory: nothing was copied. HummockError: a store cannot be read or written any more."""
         self._landing.clear()
         equal = self._compared()
         for name in self._present():

@@ -12,7 +12,7 @@ from hummock.store.errors import CopiedOntoItself, NotADatabase, NothingToCopy, 
 from hummock.store.limits import DEFAULT_LIMITS, MAP_BYTES
 from hummock.store.lmdb.environment import Environment, recorded_directory
 from hummock.store.lmdb.opening import OnlyWriter
-from hummock.store.moving.copying import Copied, CopyCallbacks, copy
+from hummock.store.moving.copying import Copied, CopyCallbacks, Copying
 from hummock.store.tables.engine import TABLE_NAMES, Engine
 from hummock.store.tables.lookups import active_space
 from hummock.store.tables.record_codec import DirectoryRecord
@@ -38,7 +38,7 @@ def copy_between(
     map_bytes: int = MAP_BYTES,
     say: Say = lambda line: None,
 ) -> Copied:
-    """Copy one store into another, each a data directory or "postgresql://…"; see `copy`.
+    """Copy one store into another, each a data directory or "postgresql://…"; see `Copying`.
 
     The target is created if missing; no service may use a directory meanwhile. `map_bytes` bounds a data file. `say`
     takes progress lines for people if opening takes long.
@@ -58,7 +58,7 @@ def copy_between(
         _require_current(read, recorded)
         with _written(target, space, map_bytes) as (written, claims):
             reanalyse(written, claims, say)
-            return copy(read, written, claims, replaces=replaces, told=told or CopyCallbacks())
+            return Copying(read, written, claims, replaces, told or CopyCallbacks()).run()
 
 
 def places_of(source: str, target: str) -> tuple[str, str]:
