@@ -60,7 +60,7 @@ class OpenAiCompatible:
         self._monotonic = clock.monotonic
         self._pause = pause
         self._breaker = Breaker(clock.monotonic)
-        self._usage = LlmUsage()
+        self.usage = LlmUsage()
         self._lock = Lock()
         self._knows_schemas = True
         headers = {"Authorization": f"Bearer {endpoint.api_key}"} if endpoint.api_key else {}
@@ -84,11 +84,6 @@ class OpenAiCompatible:
     def is_left_alone(self) -> bool:
         """Whether it is not asked for a while; see `ports.Llm`."""
         return self._breaker.is_open
-
-    @property
-    def usage(self) -> LlmUsage:
-        """What it was asked so far, and what that came to."""
-        return self._usage
 
     def close(self) -> None:
         """Closes its connections."""
@@ -116,7 +111,7 @@ class OpenAiCompatible:
 
     def _count(self, **more: int) -> None:
         with self._lock:
-            self._usage = replace(self._usage, **{name: getattr(self._usage, name) + n for name, n in more.items()})
+            self.usage = replace(self.usage, **{name: getattr(self.usage, name) + n for name, n in more.items()})
 
     def _reply(self, question: LlmQuestion, until_s: float) -> bytes:
         with_schema = self._knows_schemas

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
-from hummock.core.embedding import Calibration, Embedding
+from hummock.core.embedding import Embedding
 from hummock.core.memory import (
     CodeFragment,
     Detail,
@@ -232,13 +232,9 @@ class Preparation:
 
     def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
         self._embedder = embedder
+        self.calibration = embedder.space.calibration
         self._analysis = Analysis(counter)
         self._make_id = make_id
-
-    @property
-    def calibration(self) -> Calibration:
-        """The calibration of the embedder's cosines."""
-        return self._embedder.space.calibration
 
     def prepare(
         self, project: str, given: Sequence[Draft], settings: ProjectSettings, deadline: Deadline = NO_DEADLINE

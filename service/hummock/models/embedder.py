@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 
 from hummock.core.deadline import NO_DEADLINE, Deadline, InferenceTimes
 from hummock.core.embedding import Calibration, Embedding, EmbeddingSpace
+from hummock.core.threads import usable_cores
 from hummock.models.basis import bases_of, load_basis
 from hummock.models.calibrate import read_calibration
 from hummock.models.description import EmbeddingModel, ModelDescription, PairDescription, TrioDescription
@@ -76,7 +76,7 @@ class TextModel(Protocol):
 
 def load(model: ModelDescription, directory: Path, slots: int | None = None) -> OnnxEmbedder:
     """Load an embedder of one model from the model's own directory, without a calibration; else as `open_embedder`."""
-    return OnnxEmbedder(SingleModel(model, directory, load_basis(model.basis, model.dim)), slots or _cores())
+    return OnnxEmbedder(SingleModel(model, directory, load_basis(model.basis, model.dim)), slots or usable_cores())
 
 
 def open_embedder(
@@ -89,7 +89,7 @@ def open_embedder(
     `slots` texts are embedded at once, each on one core; default as many as this process has cores. `say` gets the
     reason if a model runs slower than it could. Raises: CalibrationInvalid, and what `SingleModel` raises.
     """
-    cores = slots or _cores()
+    cores = slots or usable_cores()
     parts = [
         SingleModel(part, models_directory / part.name, basis, say)
         for part, basis in zip(model.parts, bases_of(model), strict=True)
@@ -125,7 +125,7 @@ class OnnxEmbedder:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._model = model
-        self._space = replace(model.space, calibration=measured) if measured else model.space
+        self.space = replace(model.space, calibration=measured) if measured else model.space
         self._slots = slots
         self._texts = TextLanes(slots)
         # Queries are interactive: they share the cores with documents and do not queue behind them.
@@ -136,11 +136,6 @@ class OnnxEmbedder:
         self._monotonic = monotonic
         self._lock = Lock()
         self._busy_queries = 0
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of all vectors that it gives."""
-        return self._space
 
     def embed_query(self, text: str, timeout_s: float | None = None, gloss: str | None = None) -> Embedding:
         """Embed a query; recent ones are cached.
@@ -287,10 +282,6 @@ def _shared(embedding: Embedding) -> Embedding:
     if embedding.bridge is not None:
         _shared(embedding.bridge)
     return embedding
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 Result = TypeVar("Result")

@@ -62,21 +62,13 @@ class Encoder:
             ModelGraphUnsupported: The graph's inputs or outputs are not those of the description.
         """
         self._model = model
-        self._tokenizer = tokenizer_of(model, directory)
+        self._tokenizer = tokenizer = tokenizer_of(model, directory)
+        self.places, self.special_tokens = tokenizer.places, tokenizer.special_tokens
         self._session = open_session(graph or directory / GRAPH_FILE)
         self._inputs = declared_inputs(self._session)
         by_graph = [SENTENCE_OUTPUT] if model.pooling is Pooling.GRAPH else []
         self._outputs = [*by_graph, *([model.hidden_output] if model.hidden_output else [])]
         check_graph(model.name, self._session, self._outputs)
-
-    def places(self, text: str) -> Places:
-        """Where the text's tokens lie in it, special ones left out, nothing cut off. Raises: TypeError, as `encode`."""
-        return self._tokenizer.places(text)
-
-    @property
-    def special_tokens(self) -> int:
-        """Number of special tokens around one text."""
-        return self._tokenizer.special_tokens
 
     def encode(self, text: str, prefix_characters: int = 0, most_tokens: int | None = None) -> Encoded:
         """Hidden states of the text, cut to the model's window.

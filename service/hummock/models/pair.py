@@ -52,13 +52,9 @@ class PairModel:
         self._first = first
         self._second = second
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
-        self._space = joined_space(pair, [first.space, second.space])
+        self.space = joined_space(pair, [first.space, second.space])
         self._cores = Cores(slots, "embed-other")
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of all vectors that it gives."""
-        return self._space
+        self.close = self._cores.close
 
     def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         """Embed a query with both models; its vector has a length of at most √2.
@@ -107,10 +103,6 @@ class PairModel:
         """Chunk texts that fit the smaller window, as that model cuts them; of a Chinese text the first model's."""
         is_chinese = han_share(f"{header}\n{body}") >= ALMOST_ALL
         return (self._first if is_chinese else self._ruler).split(header, body)
-
-    def close(self) -> None:
-        """End the threads of the queries' other halves."""
-        self._cores.close()
 
     def _by_second_alone(self, second: Embedding) -> Embedding:
         vector = np.concatenate([np.zeros(self._first.space.dim, np.float32), _ROOT * second.vector])

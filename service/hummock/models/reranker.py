@@ -51,17 +51,12 @@ class OnnxReranker:
     """The port `Reranker`."""
 
     def __init__(self, model: RerankerDescription, encoder: CrossEncoder, clock: Clock) -> None:
-        self._model = model
+        self.name = model.name
         self._encoder = encoder
         self._clock = clock
         self._times = pair_times()
         for length in LENGTHS:
             self._warm_up(min(length, model.max_tokens))
-
-    @property
-    def name(self) -> str:
-        """The model's."""
-        return self._model.name
 
     @property
     def least_s(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.embedding import Embedding
 from hummock.models.basis import TOKEN_MARK, TokenBasis, load_centre, marked
 from hummock.models.description import ModelDescription
 from hummock.models.encoder import Encoder, piece_spans
@@ -43,17 +43,12 @@ class SingleModel:
         # One for all texts, or one for those of other languages and one for Chinese.
         self._bases = [marked(basis, mark) for mark in (-TOKEN_MARK, TOKEN_MARK)] if model.across else [basis]
         self._centre = load_centre(model.centre, model.dim)
-        self._space = embedding_space(model, basis)
+        self.space = embedding_space(model, basis)
         self._prefix_tokens = len(self._encoder.places(model.document_prefix)[0])
         encoded = self._encoder.encode("warm-up")
         for shape in (encoded.pooled.shape, encoded.hidden.shape[1:]):
             if shape != (model.dim,):
                 raise ModelGraphUnsupported(f"model {model.name}: its vectors have shape {shape}, not ({model.dim},)")
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of all vectors that it gives."""
-        return self._space
 
     def embed_query(self, text: str, gloss: str | None = None, *, with_tokens: bool = True) -> Embedding:
         """Embed a query; the prefix has no token vectors, and without `with_tokens` the query has none either.
@@ -104,7 +99,7 @@ class SingleModel:
         if self._centre:
             vector = self._unit(self._centre.taken_from(vector, text, is_query=is_query), text)
         basis = self._bases[1 if len(self._bases) > 1 and han_share(text) >= MOSTLY else 0]
-        tokens = basis.compress(encoded.hidden) if with_tokens else self._space.no_tokens()
+        tokens = basis.compress(encoded.hidden) if with_tokens else self.space.no_tokens()
         return Embedding(vector=vector, tokens=tokens)
 
     def _unit(self, vector: NDArray[np.float32], text: str) -> NDArray[np.float32]:

@@ -20,7 +20,7 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from hummock.core.embedding import Embedding, EmbeddingSpace
+from hummock.core.embedding import Embedding
 from hummock.core.threads import Cores
 from hummock.models.description import TrioDescription
 from hummock.models.single import SingleModel
@@ -51,14 +51,10 @@ class TrioModel:
         """Join three models; each with its basis of `bases_of`."""
         self._first, self._second, self._common = first, second, common
         self._ruler = min(first, second, key=lambda model: model.space.max_tokens)
-        self._space = joined_space(trio, [model.space for model in (first, second, common)])
+        self.space = joined_space(trio, [model.space for model in (first, second, common)])
         self._own_dim = max(first.space.dim, second.space.dim)
         self._cores = Cores(slots, "embed-other")
-
-    @property
-    def space(self) -> EmbeddingSpace:
-        """The space of all vectors that it gives."""
-        return self._space
+        self.close = self._cores.close
 
     def embed_query(self, text: str, gloss: str | None = None) -> Embedding:
         """Embed a query; the other language's model reads the gloss if there is one, and else nothing.
@@ -68,7 +64,7 @@ class TrioModel:
         if is_of_another(text):
             with self._cores.one():
                 common = self._by_common(text)
-            whole = Embedding(vector=self._asked(None, common, 0.0), tokens=self._space.no_tokens())
+            whole = Embedding(vector=self._asked(None, common, 0.0), tokens=self.space.no_tokens())
             return replace(whole, bridge=whole)
         share = han_share(text)
         own, other = (self._first, self._second) if share >= MOSTLY else (self._second, self._first)
@@ -84,7 +80,7 @@ class TrioModel:
             said, (common, glossed) = self._cores.at_once(by_own, by_others)
         by_common = self._asked(None, common, 0.0)
         if glossed is None:
-            bridge = Embedding(vector=by_common, tokens=self._space.no_tokens())
+            bridge = Embedding(vector=by_common, tokens=self.space.no_tokens())
         else:
             by_both = self._asked(glossed.vector, common, GLOSS)
             bridge = Embedding(vector=by_both, tokens=glossed.tokens, prose=by_common)
@@ -102,10 +98,6 @@ class TrioModel:
         is_chinese = han_share(f"{header}\n{body}") >= MOSTLY
         return (self._first if is_chinese else self._ruler).split(header, body)
 
-    def close(self) -> None:
-        """End the threads of the other cores."""
-        self._cores.close()
-
     def _by_common(self, query: str) -> NDArray[np.float32]:
         return self._common.embed_query(query, with_tokens=False).vector
 
@@ -117,7 +109,7 @@ class TrioModel:
         return self._joined(said, common * (_ROOT * np.float32(1 - weight)))
 
     def _joined(self, own: NDArray[np.float32], common: NDArray[np.float32]) -> NDArray[np.float32]:
-        whole = np.zeros(self._space.dim, np.float32)
+        whole = np.zeros(self.space.dim, np.float32)
         whole[: len(own)] = own
         whole[self._own_dim :] = common
         return whole

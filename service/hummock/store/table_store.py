@@ -30,7 +30,6 @@ from hummock.store.tables.op_log import events_behind, export_behind
 from hummock.store.tables.reads import TableProject, TableProjects
 from hummock.store.tables.review import ReviewReads
 from hummock.store.tables.sessions import SessionReads
-from hummock.store.views.view import ProjectView
 from hummock.store.views.view_cache import ViewCache
 from hummock.store.write import idempotency
 from hummock.store.write.spaces import SpaceBeside, drop_left_spaces
@@ -242,9 +241,10 @@ class StoreReads:
         self, project: str, work: Callable[[Snapshot], Read], *, min_seq: int = 0, allow_stale: bool = False
     ) -> Read:
         for attempt in range(_ATTEMPTS):
-            view = self.views.view(project) or self.views.empty
+            view = (self.views.view(project) or self.views.empty).at(self._projects.now())
+            is_last = attempt >= _TOLERANT
             try:
-                with self._snapshot(view, is_last=attempt >= _TOLERANT) as snapshot:
+                with TableSnapshot(view, self._projects, self._engine, self._cores, is_last=is_last) as snapshot:
                     snapshot.require(min_seq)
                     return work(snapshot)
             except DamageMet:
@@ -259,7 +259,8 @@ class StoreReads:
         if view is None or view.row_doc.size >= view.plans.sign_rows:
             return None
         try:
-            with self._snapshot(view) as snapshot:
+            timely = view.at(self._projects.now())
+            with TableSnapshot(timely, self._projects, self._engine, self._cores) as snapshot:
                 return work(snapshot)
         except Outdated:
             return None
@@ -268,10 +269,6 @@ class StoreReads:
         self._cores.close()
         self.views.close()
         self._engine.close()
-
-    def _snapshot(self, view: ProjectView, *, is_last: bool = False) -> TableSnapshot:
-        timely = view.at(self._projects.now())
-        return TableSnapshot(timely, self._projects, self._engine, self._cores, is_last=is_last)
 
     def _project(self, record: record_codec.ProjectRecord) -> Project:
         return record_codec.project_of(record, self._engine.space.id)
@@ -295,18 +292,17 @@ class WritableStore(StoreReads):
         super().__init__(engine, projects, views)
         self.claims = claims
         self._clock = clock
-        self.settled_now = clock.settled
         self._health = health
         self._writer = writer
-        # Writes and removals are queued without a step between; see `ports.Store`.
+        # Writes and removals are queued, and the clock is asked, without a step between; see `ports.Store`.
         self.write = self.remove_project = writer.submit
+        self.settled_now = clock.settled
         self._request_kept_s = request_kept_s
         self._room = room
 
     def earlier(
         self, project: str, request_id: str, fingerprint: bytes, reply_type: type[Reply]
     ) -> Written[Reply] | None:
-        """The stored reply to an earlier request with this id; see `ports.Store`."""
         oldest = self._clock.settled() - self._request_kept_s
         with self._engine.answering(project) as txn:
             number = project_number(txn, self._engine, project)
@@ -316,11 +312,9 @@ class WritableStore(StoreReads):
         return None if record is None else idempotency.written(record, reply_type)
 
     def follow(self, follower: Callable[[str, int], None]) -> None:
-        """Call `follower` after every write from now on; see `ports.Store`."""
         self._writer.follow(follower)
 
     def expired(self, limit: int) -> list[tuple[str, str]]:
-        """Expired memories that can be removed; see `ports.Store`."""
         return expired(self._engine, self._clock.settled(), limit)
 
     def space_beside(self, space: EmbeddingSpace) -> SpaceBeside:
@@ -332,7 +326,6 @@ class WritableStore(StoreReads):
         drop_left_spaces(self._engine, self._clock.settled())
 
     def status(self) -> StoreStatus:
-        """Usage and health of the store."""
         with self._engine.answering() as txn:
             used_bytes = self._engine.used_bytes(txn)
             # Each project has a name and a record.
@@ -353,7 +346,6 @@ class WritableStore(StoreReads):
         )
 
     def trouble(self) -> str:
-        """The fault that makes the store unreliable, or an empty string; see `ports.Store`."""
         return self._writer.stopped or self._health.trouble
 
     def close(self) -> None:

@@ -43,6 +43,7 @@ class Environment:
         Raises: DirectoryInUse, DirectoryUnusable, SpaceDiffers, AnalyzerTooNew, SchemaTooNew.
         """
         self.directory = directory
+        self.place = str(directory)
         self.space = space
         self.map_bytes = map_bytes
         self.damage = Damage()
@@ -64,10 +65,6 @@ class Environment:
             if self._lock is not None:
                 self._lock.note_use()
             opened.pop_all()
-
-    @property
-    def place(self) -> str:
-        return str(self.directory)
 
     def reading(self, scope: Scope = None) -> AbstractContextManager[Transaction]:
         """A read transaction for a short `with` block: while it is open, no page that it sees is reused."""

@@ -109,7 +109,8 @@ class SavedGraphFiles:
             held.graph.save(str(part))
             body_bytes = part.stat().st_size
             saved = _saved(view, held, self._environment.space_number, body_bytes, _digest_of(part, body_bytes))
-            _sync(part)
+            with part.open("rb") as file:
+                os.fsync(file.fileno())
             part.replace(self._body(saved))
             head = _encode(saved)
             with created(part) as file:
@@ -146,14 +147,6 @@ class SavedGraphFiles:
             for path, number in self._files.numbered():
                 if path.suffix == ".part" or txn.get(keys.project_number_key(number), db=projects) is None:
                     path.unlink(missing_ok=True)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _opened(path: Path) -> BinaryIO:
