@@ -272,12 +272,16 @@ def test_a_changed_message_keeps_its_memory_and_what_is_known_of_it(service: Stu
     assert contents(ask(service, project, "zqnew"))[0] == "zqnew pier"
 
 
-def test_what_a_message_was_before_it_was_cleaned_is_changed_alone(service: Stubs, project: str) -> None:
+def test_raw_text_is_changed_alone_and_no_change_keeps_a_secret(service: Stubs, project: str) -> None:
     began(service, project)
     service.session.UpdateMessage(changing(project, "a1", raw="[sad]zqanswer tide"))
     said = recent(service, project, "s").messages[1]
     assert (said.content, said.raw) == ("zqanswer tide", "[sad]zqanswer tide")
     assert (memory_pb2.ORIGIN_AI_OUTPUT, "zqanswer tide", "[sad]zqanswer tide") in learnt(service, project)
+    service.session.UpdateMessage(changing(project, "u1", content="my password is hunter2horse!"))
+    asked = recent(service, project, "s").messages[0].content
+    assert "hunter2horse" not in asked
+    assert asked in {content for _, content, _ in learnt(service, project)}
 
 
 def test_a_message_that_nothing_was_learnt_of_gets_no_memory(service: Stubs, talking: str) -> None:
@@ -350,14 +354,6 @@ def test_an_answer_anew_takes_the_place_of_what_was_held_for_review(service: Stu
     service.memory.ApproveReview(project=project, ids=[reply.memory_id])
     service.session.DeleteMessage(deleting(project, "a1"))
     assert {content for _, content, _ in learnt(service, project)} == {"zquser lamp"}
-
-
-def test_secrets_of_a_changed_message_are_not_kept(service: Stubs, project: str) -> None:
-    began(service, project)
-    service.session.UpdateMessage(changing(project, "u1", content="my password is hunter2horse!"))
-    said = recent(service, project, "s").messages[0].content
-    assert "hunter2horse" not in said
-    assert said in {content for _, content, _ in learnt(service, project)}
 
 
 Call = Callable[[Stubs, str], object]

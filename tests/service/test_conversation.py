@@ -48,7 +48,7 @@ def test_a_time_in_the_query_ranks_its_memories_first(service: Stubs, project: s
     assert answer.hits[0].time_match > 0.9
 
 
-def test_the_receipt_and_the_intent_name_the_times_found(service: Stubs, project: str) -> None:
+def test_times_of_a_query_are_told_and_can_be_switched_off_or_given(service: Stubs, project: str) -> None:
     trips(service, project)
     answer = ask(service, project, "what did we do yesterday", as_of=stamp(AS_OF))
     (found,) = answer.receipt.times
@@ -56,28 +56,21 @@ def test_the_receipt_and_the_intent_name_the_times_found(service: Stubs, project
     assert found.start_time.ToDatetime(UTC) == datetime(2023, 5, 16, tzinfo=UTC)
     assert found.end_time.ToDatetime(UTC) == datetime(2023, 5, 17, tzinfo=UTC)
     assert list(answer.intent.times) == [found]
-
-
-def test_time_words_can_be_switched_off(service: Stubs, project: str) -> None:
-    trips(service, project)
     answer = ask(service, project, "where did we walk yesterday", as_of=stamp(AS_OF), time_words=False)
     assert not answer.receipt.times
     assert {hit.time_match for hit in answer.hits} == {0.0}
-
-
-def test_a_caller_can_give_the_interval(service: Stubs, project: str) -> None:
-    trips(service, project)
     times = [recall.TimeInterval(end_time=stamp(AS_OF - timedelta(days=365)))]
     answer = ask(service, project, "where did we walk", intent=recall.Intent(times=times), as_of=stamp(AS_OF), **PLAIN)
     assert "castle" in contents(answer)[0]
     assert list(answer.receipt.times) == times
 
 
-def test_an_interval_that_ends_before_it_begins_is_refused(service: Stubs, project: str) -> None:
+def test_an_interval_that_ends_before_it_begins_and_a_window_too_wide_are_refused(service: Stubs, project: str) -> None:
     times = [recall.TimeInterval(start_time=stamp(AS_OF), end_time=stamp(AS_OF - timedelta(days=1)))]
     raised = failure(ask, service, project, "x y z", intent=recall.Intent(times=times))
     assert raised.code is grpc.StatusCode.INVALID_ARGUMENT
     assert "intent.times[0].end_time" in raised.message
+    assert failure(ask, service, project, "x y z", context_window=11).code is grpc.StatusCode.INVALID_ARGUMENT
 
 
 def test_what_was_said_in_a_session_happened_when_it_was_said(service: Stubs, project: str) -> None:
@@ -170,7 +163,3 @@ def test_the_sentence_just_asked_does_not_come_as_a_neighbour(service: Stubs, pr
     hits = ask(service, project, "where is the violin now", context_window=5).hits
     shown = {text for hit in hits for text in names([hit.memory, *hit.before, *hit.after])}
     assert shown == {"the violin is old", "let me look"}
-
-
-def test_a_window_that_is_too_wide_is_refused(service: Stubs, project: str) -> None:
-    assert failure(ask, service, project, "x y z", context_window=11).code is grpc.StatusCode.INVALID_ARGUMENT

@@ -64,7 +64,7 @@ def lived_in(service: Stubs, project: str) -> str:
     return project
 
 
-def test_a_deleted_project_is_gone_from_every_call(service: Stubs, lived_in: str) -> None:
+def test_a_deleted_project_is_gone_from_every_call_and_no_write_makes_it_again(service: Stubs, lived_in: str) -> None:
     """S0-06, S4-40."""
     for read in reads(service, lived_in):
         read()
@@ -77,10 +77,6 @@ def test_a_deleted_project_is_gone_from_every_call(service: Stubs, lived_in: str
     assert lived_in not in {one.name for one in listed}
     assert contents(ask(service, lived_in, "lamp", allow_missing=True)) == []
     assert reason_of(lambda: delete(service, lived_in)) == "PROJECT_NOT_FOUND"
-
-
-def test_writes_that_need_it_do_not_make_it_again(service: Stubs, lived_in: str) -> None:
-    delete(service, lived_in)
     verdict = context.FeedbackVerdict(memory_id="lamp", judgement=context.JUDGEMENT_HELPFUL)
     for call in (
         lambda: service.memory.DeleteMemories(project=lived_in, ids=["lamp"]),
@@ -123,27 +119,22 @@ def test_a_repeat_has_the_first_answer_and_spares_the_new_one(service: Stubs, li
     assert failure(delete, service, f"{lived_in}-other", request_id).code is grpc.StatusCode.ALREADY_EXISTS
 
 
-def test_its_watches_end(service: Stubs, lived_in: str) -> None:
+def test_its_watches_end_and_one_that_may_miss_it_is_told_to_list_again(service: Stubs, lived_in: str) -> None:
     watches: list[Any] = [
         service.memory.WatchMemories(project=lived_in, timeout=60),
         service.session.WatchMessages(project=lived_in, session_id="s", timeout=60),
         service.project.WatchProject(project=lived_in, timeout=60),
         service.learning.WatchLearningState(project=lived_in, timeout=60),
     ]
-    for watch in watches:
+    may_miss = service.memory.WatchMemories(project=lived_in, allow_missing=True, timeout=60)
+    for watch in (*watches, may_miss):
         next(watch)
     delete(service, lived_in)
     assert {reason_of(partial(list, watch)) for watch in watches} == {"PROJECT_NOT_FOUND"}
-
-
-def test_a_watch_that_may_miss_it_is_told_to_list_again(service: Stubs, lived_in: str) -> None:
-    watch = service.memory.WatchMemories(project=lived_in, allow_missing=True, timeout=60)
-    next(watch)
-    delete(service, lived_in)
-    assert next(watch).WhichOneof("news") == "reset"
+    assert next(may_miss).WhichOneof("news") == "reset"
     learn(service, lived_in, note("bread", id="bread"))
-    assert next(watch).WhichOneof("news") == "reset"
-    watch.cancel()
+    assert next(may_miss).WhichOneof("news") == "reset"
+    may_miss.cancel()
 
 
 CLOCK = FakeClock(1_700_000_000)

@@ -193,50 +193,25 @@ def test_an_old_reply_to_the_same_words_stands_behind_what_was_told_since(
     assert 0 <= again < now < then
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [{"origins": [USER]}, {"speakers": ["user"]}, {"excluded_ids": ["a"]}],
-    ids=lambda condition: next(iter(condition)),
-)
-def test_what_a_filter_excludes_is_not_brought(toy: Stubs, session: str, condition: dict[str, Any]) -> None:
-    """S4-51, S4-53."""
+def test_an_answer_that_may_not_be_shown_is_not_brought(toy: Stubs, session: str) -> None:
+    """1.1-10, S4-51, S4-53: by a filter, the order of one path, the project's origins, or because it is replaced."""
     learn(
         toy,
         session,
         note(WHERE, id="q", session_id="t", speaker="user", origin=USER),
         note("In the blue safe.", id="a", session_id="t", speaker="assistant", origin=MODEL),
     )
-    assert "blue safe" in prompt(toy, session, "backup keys").text
-    where = memory_pb2.MemoryFilter(**condition)
-    text = prompt(toy, session, "backup keys", filter=where).text
-    assert WHERE in text
-    assert "blue safe" not in text
-
-
-def test_the_origins_of_the_projects_settings_hold(toy: Stubs, session: str) -> None:
-    """S4-53."""
-    learn_turn(toy, session, "s", WHERE, "In the blue safe.")
-    change_settings(toy, session, "chat.origins", chat={"origins": [USER]})
-    assert "blue safe" not in prompt(toy, session, "backup keys").text
-
-
-def test_a_replaced_answer_is_not_brought(toy: Stubs, session: str) -> None:
-    learn(
-        toy,
-        session,
-        note(WHERE, id="q", session_id="t", speaker="user", origin=USER),
-        note("In the blue safe.", id="a", session_id="t", speaker="assistant", origin=MODEL),
-    )
+    filters: list[dict[str, Any]] = [{"origins": [USER]}, {"speakers": ["user"]}, {"excluded_ids": ["a"]}]
+    withheld: list[dict[str, Any]] = [{"filter": one} for one in filters]
+    for more in (*withheld, {"paths": [recall_pb2.RECALL_PATH_KEYWORD]}):
+        text = prompt(toy, session, "backup keys", **more).text
+        assert WHERE in text, more
+        assert "blue safe" not in text, more
+    for origins, is_shown in (([USER], False), ([USER, MODEL], True)):
+        change_settings(toy, session, "chat.origins", chat={"origins": origins})
+        assert ("blue safe" in prompt(toy, session, "backup keys").text) == is_shown
     learn(toy, session, note("The safe is grey now.", id="n", supersedes=["a"]))
     assert "blue safe" not in prompt(toy, session, "backup keys").text
-
-
-def test_the_order_of_one_path_is_kept(toy: Stubs, session: str) -> None:
-    """1.1-10, S4-51."""
-    learn_turn(toy, session, "s", WHERE, "In the blue safe.")
-    text = prompt(toy, session, "backup keys", paths=[recall_pb2.RECALL_PATH_KEYWORD]).text
-    assert WHERE in text
-    assert "blue safe" not in text
 
 
 @pytest.mark.parametrize("talk", TALKS)

@@ -66,12 +66,6 @@ def test_unknown_ids_those_of_others_and_those_of_no_project_are_told_alike(serv
     assert answers[0] == answers[1] == answers[2]
 
 
-def test_the_sentence_speaks_the_querys_language(service: Stubs, project: str) -> None:
-    learn(service, project, note(HARBOUR, id="m"))
-    assert "已召回" in explain(service, project, "港口有多深", "m").sentence
-    assert "recalled" in explain(service, project, "harbour", "m").sentence
-
-
 @pytest.mark.parametrize(
     ("condition", "failed"),
     [
@@ -96,11 +90,17 @@ def test_a_condition_of_the_filter_is_named_and_loosened(
     assert_brought_back(service, explained, "m", f"filter.{failed}")
 
 
-def test_two_conditions_take_two_changes(service: Stubs, project: str) -> None:
+def test_each_cause_of_a_loss_is_undone_and_told_in_the_querys_language(service: Stubs, project: str) -> None:
     learn(service, project, note(HARBOUR, id="m"))
     where = memory_pb2.MemoryFilter(tags=["sea"], speakers=["Lin"])
     explained = explain(service, project, HARBOUR, "m", filter=where)
     assert_brought_back(service, explained, "m", "filter.tags", "filter.speakers")
+    explained = explain(service, project, "bread", "m", paths=[recall.RECALL_PATH_KEYWORD])
+    assert explained.stage == pb.LOSS_STAGE_CANDIDATES
+    assert changes(explained) == {"paths": ""}
+    assert_brought_back(service, explained, "m", "paths")
+    assert "已召回" in explain(service, project, "港口有多深", "m").sentence
+    assert "recalled" in explain(service, project, "harbour", "m").sentence
 
 
 def test_an_origin_that_the_preset_leaves_out_is_added_to_its_own(service: Stubs, project: str) -> None:
@@ -138,14 +138,6 @@ def test_a_memory_outside_the_pool_is_told_its_ranks(service: Stubs, project: st
     assert explained.value == min(explained.numbers.vector_rank, explained.numbers.keyword_rank or 99) > 5
     assert "tuning.top_k" in changes(explained)
     assert_brought_back(service, explained, "m", *changes(explained))
-
-
-def test_a_path_that_did_not_run_is_opened(service: Stubs, project: str) -> None:
-    learn(service, project, note(HARBOUR, id="m"))
-    explained = explain(service, project, "bread", "m", paths=[recall.RECALL_PATH_KEYWORD])
-    assert explained.stage == pb.LOSS_STAGE_CANDIDATES
-    assert changes(explained) == {"paths": ""}
-    assert_brought_back(service, explained, "m", "paths")
 
 
 def test_an_echo_is_found_by_other_words(service: Stubs, project: str) -> None:

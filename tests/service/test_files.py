@@ -41,23 +41,17 @@ def changed(service: Stubs, project: str) -> str:
     return project
 
 
-@pytest.mark.parametrize("path", ["src/pay.py", "pay.py", "src/", "docs/", "还款.md", "docs/还款.md"])
-def test_a_turn_is_found_by_the_files_that_it_changed(service: Stubs, changed: str, path: str) -> None:
-    assert recalled(service, changed, path) == {USER, ANSWER}
+def test_a_turn_is_found_by_the_files_that_it_changed_and_by_no_other(service: Stubs, changed: str) -> None:
+    for path in ("src/pay.py", "pay.py", "src/", "docs/", "还款.md", "docs/还款.md"):
+        assert recalled(service, changed, path) == {USER, ANSWER}, path
+    for path in ("ay.py", "rc/", "pay.py/", "src"):
+        assert recalled(service, changed, path) == set(), path
 
 
-@pytest.mark.parametrize("path", ["ay.py", "rc/", "pay.py/", "src"])
-def test_other_files_do_not_find_a_turn(service: Stubs, changed: str, path: str) -> None:
-    assert recalled(service, changed, path) == set()
-
-
-def test_both_sides_show_each_file_once(service: Stubs, changed: str) -> None:
+def test_both_sides_show_each_file_once_and_an_answer_anew_brings_its_own(service: Stubs, changed: str) -> None:
     where = memory_pb2.MemoryFilter(paths=["src/"])
     listed = service.memory.ListMemories(project=changed, filter=where).memories
     assert [list(memory.files) for memory in listed] == [CHANGED, CHANGED]
-
-
-def test_an_answer_that_takes_the_place_of_another_brings_its_files(service: Stubs, changed: str) -> None:
     longer = turn(changed, [*CHANGED, "src/refund.py"], f"{ANSWER} Tests are green.", replace_answer=True)
     service.context.LearnTurn(longer)
     assert recalled(service, changed, "refund.py") == {f"{ANSWER} Tests are green."}

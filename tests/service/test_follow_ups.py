@@ -73,19 +73,12 @@ def test_it_is_about_what_was_asked_before(
     assert is_joined(reply)
 
 
-def test_the_turns_that_it_depends_on_are_no_hits(toy: Stubs, project: str, talk: tuple[str, str]) -> None:
+def test_the_turns_before_are_no_hits_and_may_be_the_requests(toy: Stubs, project: str, talk: tuple[str, str]) -> None:
     hits = asked(toy, project, talk[0], preset=AGENT).hits
     assert not [hit for hit in hits if hit.memory.origin == memory_pb2.ORIGIN_USER_INPUT]
-
-
-def test_a_prompt_has_it_too(toy: Stubs, project: str, talk: tuple[str, str]) -> None:
     text, wanted = talk
     recall = recall_pb2.RecallRequest(query_text=text, preset=CHAT, session_id="s")
     assert wanted in toy.context.Render(project=project, recall=recall).text
-
-
-def test_messages_of_the_request_are_what_was_said_before(toy: Stubs, project: str, talk: tuple[str, str]) -> None:
-    text, wanted = talk
     earlier = next(earlier for facts, earlier, _ in TALKS.values() if wanted in facts)
     said = [context.PromptMessage(role=context.PROMPT_ROLE_USER, content=each) for each in (earlier, text)]
     recall = recall_pb2.RecallRequest(query_text=text, preset=AGENT)

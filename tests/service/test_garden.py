@@ -93,11 +93,16 @@ def test_a_page_that_is_too_large_is_one_of_a_thousand(service: Stubs, project: 
     assert [len(page.memories) for page in found] == [1000, 3]
 
 
-def test_a_memory_shows_text_time_origin_and_session(service: Stubs, garden: str) -> None:
-    """S4-41."""
+def test_a_memory_shows_what_it_is_and_has_all_but_its_text_edited(service: Stubs, garden: str) -> None:
+    """S4-41, S4-42."""
     said = service.memory.ListMemories(project=garden, view=pb.MEMORY_VIEW_FULL).memories[1]
     assert (said.content, said.origin, said.session_id) == ("我今天很开心", pb.ORIGIN_USER_INPUT, "s1")
     assert said.create_time == at(1)
+    changed = pb.Memory(id="said", origin=pb.ORIGIN_MANUAL, emotion_label="joy", tags=["心情"])
+    edited = edit(service, garden, changed, "origin", "emotion_label", "tags").memory
+    assert (edited.origin, edited.emotion_label, list(edited.tags)) == (pb.ORIGIN_MANUAL, "joy", ["心情"])
+    assert (edited.content, edited.session_id, edited.create_time) == ("我今天很开心", "s1", at(1))
+    assert listed(service, garden, filter=pb.MemoryFilter(tags=["心情"])) == ["said"]
 
 
 def test_a_page_token_belongs_to_its_order_and_its_string(service: Stubs, garden: str) -> None:
@@ -105,15 +110,6 @@ def test_a_page_token_belongs_to_its_order_and_its_string(service: Stubs, garden
     for other in ({"order": memory.LIST_ORDER_NEWEST_FIRST}, {"contains": "x"}):
         refused = failure(service.memory.ListMemories, project=garden, page_token=page.next_page_token, **other)
         assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
-
-
-def test_origin_and_feeling_are_edited_and_the_text_stays(service: Stubs, garden: str) -> None:
-    """S4-42."""
-    changed = pb.Memory(id="said", origin=pb.ORIGIN_MANUAL, emotion_label="joy", tags=["心情"])
-    edited = edit(service, garden, changed, "origin", "emotion_label", "tags").memory
-    assert (edited.origin, edited.emotion_label, list(edited.tags)) == (pb.ORIGIN_MANUAL, "joy", ["心情"])
-    assert (edited.content, edited.session_id, edited.create_time) == ("我今天很开心", "s1", at(1))
-    assert listed(service, garden, filter=pb.MemoryFilter(tags=["心情"])) == ["said"]
 
 
 def test_an_edited_text_is_found_by_what_it_says_now_and_not_by_what_it_said(service: Stubs, project: str) -> None:
@@ -151,8 +147,8 @@ def having(service: Stubs, project: str, **facts: str) -> list[str]:
     return memory_ids(service, project, filter=pb.MemoryFilter(metadata=facts))
 
 
-def test_it_is_given_back_and_asked_for(service: Stubs, lamps: str) -> None:
-    """S0-06, S4-41."""
+def test_metadata_is_given_back_and_asked_for_and_is_no_text(service: Stubs, lamps: str) -> None:
+    """S0-06, S4-41. Neither its names nor its values are searched, and no prompt shows them."""
     got = service.memory.GetMemory(project=lamps, id="one", view=pb.MEMORY_VIEW_INDEX).memory
     assert dict(got.metadata) == {"env": "prod", "部门": "风控"}
     assert having(service, lamps) == ["one", "two", "three"]
@@ -164,10 +160,6 @@ def test_it_is_given_back_and_asked_for(service: Stubs, lamps: str) -> None:
     found = ask(service, lamps, "lamp on the pier", filter=pb.MemoryFilter(metadata={"env": "test"}))
     assert [hit.memory.id for hit in found.hits] == ["two"]
     assert dict(found.hits[0].memory.metadata) == {"env": "test"}
-
-
-def test_it_is_no_text(service: Stubs, lamps: str) -> None:
-    """Neither its names nor its values are searched, and no prompt shows them."""
     for word in ("prod", "env", "风控"):
         question = recall_request(lamps, word, paths=[recall.RECALL_PATH_KEYWORD])
         assert not service.context.Recall(question).hits
@@ -193,28 +185,24 @@ def test_an_edit_replaces_all_of_it_and_leaves_the_rest(service: Stubs, lamps: s
     assert not got.metadata
 
 
-def test_other_metadata_makes_it_another_write(service: Stubs, lamps: str) -> None:
-    same = note("the lamp on pier two", id="two", metadata={"env": "test"})
-    assert learn(service, lamps, same).results[0].status == context.LEARN_STATUS_UNCHANGED
-    other = note("the lamp on pier two", id="two", metadata={"env": "stage"})
-    assert learn(service, lamps, other).results[0].status == context.LEARN_STATUS_UPDATED
-    assert having(service, lamps, env="stage") == ["two"]
-
-
-def test_it_moves_with_its_memory(service: Stubs, lamps: str) -> None:
+def test_metadata_is_explained_moved_and_makes_another_write(service: Stubs, lamps: str) -> None:
+    question = recall_request(lamps, "lamp on pier one", filter=pb.MemoryFilter(metadata={"env": "test"}))
+    explained = service.context.Explain(recall=question, memory_id="one")
+    assert list(explained.failed_conditions) == ["metadata"]
+    assert not explained.changed_recall.filter.metadata
+    refused = failure(edit, service, lamps, pb.Memory(id="one", metadata={"n": "v" * 513}), "metadata")
+    assert list(refused.violations) == ["memory.metadata[n]"]
     records = export(service, lamps)
     moved = f"{lamps}-moved"
     take_in(service, moved, records)
     assert having(service, moved, env="prod") == ["one"]
     (again,) = take_in(service, moved, records)
     assert (again.created_count, again.updated_count, again.unchanged_count) == (0, 0, 3)
-
-
-def test_explain_names_it_and_what_would_help(service: Stubs, lamps: str) -> None:
-    question = recall_request(lamps, "lamp on pier one", filter=pb.MemoryFilter(metadata={"env": "test"}))
-    explained = service.context.Explain(recall=question, memory_id="one")
-    assert list(explained.failed_conditions) == ["metadata"]
-    assert not explained.changed_recall.filter.metadata
+    same = note("the lamp on pier two", id="two", metadata={"env": "test"})
+    assert learn(service, lamps, same).results[0].status == context.LEARN_STATUS_UNCHANGED
+    other = note("the lamp on pier two", id="two", metadata={"env": "stage"})
+    assert learn(service, lamps, other).results[0].status == context.LEARN_STATUS_UPDATED
+    assert having(service, lamps, env="stage") == ["two"]
 
 
 @pytest.mark.parametrize(
@@ -228,11 +216,6 @@ def test_explain_names_it_and_what_would_help(service: Stubs, lamps: str) -> Non
 )
 def test_what_is_above_a_limit_is_named(service: Stubs, project: str, metadata: dict[str, str], field: str) -> None:
     assert list(failure(learn, service, project, note("x", metadata=metadata)).violations) == [field]
-
-
-def test_a_mask_of_it_is_checked_alone(service: Stubs, lamps: str) -> None:
-    refused = failure(edit, service, lamps, pb.Memory(id="one", metadata={"n": "v" * 513}), "metadata")
-    assert list(refused.violations) == ["memory.metadata[n]"]
 
 
 def test_code_is_recalled_and_listed_by_the_folder_that_it_lies_in(service: Stubs, project: str) -> None:

@@ -99,19 +99,15 @@ def test_a_named_entry_is_forced_in_and_counted(service: Stubs, codex: str) -> N
     assert usage(service, codex) == {CORE: (1, 7), LAMP: (0, None), HARBOUR: (0, None)}
 
 
-def test_a_keyword_set_by_hand_refers_to_its_entry(service: Stubs, codex: str) -> None:
-    """S3-39."""
+def test_a_keyword_set_by_hand_and_a_slip_of_the_pen_refer_to_their_entries(service: Stubs, codex: str) -> None:
+    """S3-18, S3-39, S3-43."""
+    assert shown(render(service, codex, 1, "Is Gray Harbour far?", scope="slip")) == [HARBOUR]
     service.learning.UpdateLearningSettings(
         project=codex, keywords=[service_pb.EntryKeywords(memory_id=LAMP, keywords=["鲸油", " 鲸油 ", "whale light"])]
     )
     assert shown(render(service, codex, 1, "去买一点鲸油")) == [LAMP]
     profiles = {one.memory_id: list(one.profile.keywords) for one in state(service, codex).entries}
     assert profiles == {CORE: [], LAMP: ["鲸油", "whale light"], HARBOUR: []}
-
-
-def test_a_slip_of_the_pen_still_refers_to_an_entry(service: Stubs, codex: str) -> None:
-    """S3-18, S3-43."""
-    assert shown(render(service, codex, 1, "Is Gray Harbour far?")) == [HARBOUR]
 
 
 def test_what_is_used_most_is_in_every_turn(service: Stubs, codex: str) -> None:
@@ -158,14 +154,12 @@ def test_what_had_no_room_was_not_sent_and_comes_next(service: Stubs, codex: str
     assert rows(again)[CORE].reason == "referenced once; never sent so far"
 
 
-def test_the_same_turn_generated_again_holds_the_same(service: Stubs, codex: str) -> None:
+def test_a_turn_made_again_holds_the_same_and_one_taken_up_earlier_sent_nothing_later(
+    service: Stubs, codex: str
+) -> None:
     """S3-21."""
-    render(service, codex, 5, "长明灯")
-    assert shown(render(service, codex, 5)) == [LAMP]
-
-
-def test_a_conversation_that_is_taken_up_earlier_has_not_sent_what_came_later(service: Stubs, codex: str) -> None:
-    """S3-21."""
+    render(service, codex, 5, "长明灯", scope="again")
+    assert shown(render(service, codex, 5, scope="again")) == [LAMP]
     render(service, codex, 50, "长明灯")
     assert shown(render(service, codex, 4)) == [LAMP]
     assert shown(render(service, codex, 5)) == []
@@ -178,27 +172,23 @@ def test_scopes_count_apart(service: Stubs, codex: str) -> None:
     assert shown(render(service, codex, 1, scope="第二局")) == []
 
 
-def test_a_preview_and_a_recall_count_nothing(service: Stubs, codex: str) -> None:
+def test_previews_and_recalls_count_nothing_and_each_commit_is_a_write(service: Stubs, codex: str) -> None:
     """1.1-9."""
     before = state(service, codex)
     assert shown(preview(service, codex, "潮汐木芯")) == [CORE]
     service.context.Recall(project=codex, query_text="潮汐木芯")
     assert state(service, codex) == before
+    seqs = [render(service, codex, turn).rendering.seq for turn in (1, 2)]
+    assert seqs[1] == seqs[0] + 1
 
 
-def test_a_repeated_commit_counts_once_and_answers_the_same(service: Stubs, codex: str) -> None:
+def test_a_repeated_commit_counts_once_and_its_id_fits_no_other_body(service: Stubs, codex: str) -> None:
     """S3-19, 1.1-9."""
-    first = render(service, codex, 3, "潮汐木芯", request_id="5f0c0a5e-0000-4000-8000-000000000001")
+    given = "5f0c0a5e-0000-4000-8000-00000000000a"
+    first = render(service, codex, 3, "潮汐木芯", request_id=given)
     learn(service, codex, entry(CORE, "潮汐木芯", "改写过的内容。"))
-    again = render(service, codex, 3, "潮汐木芯", request_id="5F0C0A5E-0000-4000-8000-000000000001")
-    assert again == first
+    assert render(service, codex, 3, "潮汐木芯", request_id=given.upper()) == first
     assert usage(service, codex)[CORE] == (1, 3)
-
-
-def test_a_commit_id_with_another_body_is_refused(service: Stubs, codex: str) -> None:
-    """1.1-9."""
-    given = "5f0c0a5e-0000-4000-8000-000000000002"
-    render(service, codex, 3, "潮汐木芯", request_id=given)
     assert failure(render, service, codex, 4, "潮汐木芯", request_id=given).code is grpc.StatusCode.ALREADY_EXISTS
     assert usage(service, codex)[CORE] == (1, 3)
 
@@ -248,19 +238,14 @@ def test_switching_on_says_why_no_entries_are_read(service: Stubs, project: str)
     assert not switch(service, project, enabled=True).cold_start_skipped
 
 
-def test_switching_off_and_on_loses_nothing(service: Stubs, codex: str) -> None:
-    """S3-03, S3-38."""
+def test_the_switch_loses_nothing_and_changes_no_recall_no_search_and_no_preview(service: Stubs, codex: str) -> None:
+    """S3-03, S3-38. What is learnt decides what a committed turn holds, and nothing else."""
     refer(service, codex, 2, until=2)
     before = usage(service, codex)
     switch(service, codex, enabled=False)
     assert shown(render(service, codex, 3)) == [CORE, LAMP, HARBOUR]
     switch(service, codex, enabled=True)
     assert usage(service, codex) == before
-
-
-def test_the_switch_changes_no_recall_no_search_and_no_preview(service: Stubs, codex: str) -> None:
-    """S3-03: what is learnt decides what a committed turn holds, and nothing else."""
-    refer(service, codex, 2, until=2)
 
     def answers() -> tuple[list[tuple[str, float]], str, str]:
         hits = service.context.Recall(project=codex, query_text="海底的硬木").hits
@@ -304,24 +289,15 @@ def test_a_turn_is_rendered_as_messages_too(service: Stubs, codex: str) -> None:
     assert "沉在海底三百年" in rendered.rendering.messages[0].content
 
 
-def test_a_removed_entry_is_gone_from_the_table(service: Stubs, codex: str) -> None:
+def test_an_entry_that_is_removed_or_becomes_a_note_is_forgotten(service: Stubs, codex: str) -> None:
     render(service, codex, 1, "潮汐木芯和长明灯")
     service.memory.DeleteMemories(project=codex, ids=[CORE])
     assert set(rows(render(service, codex, 2))) == {LAMP}
     learn(service, codex, CODEX[0])
     assert usage(service, codex)[CORE] == (0, None)
-
-
-def test_an_entry_that_becomes_a_note_is_forgotten(service: Stubs, codex: str) -> None:
     render(service, codex, 1, "长明灯")
     learn(service, codex, note("长明灯只是一盏灯。", id=LAMP))
     assert rows(render(service, codex, 2)) == {}
-
-
-def test_a_commit_answers_with_the_seq_of_its_write(service: Stubs, codex: str) -> None:
-    """1.1-9."""
-    seqs = [render(service, codex, turn).rendering.seq for turn in (1, 2)]
-    assert seqs[1] == seqs[0] + 1
 
 
 @pytest.mark.parametrize(

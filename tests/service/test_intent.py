@@ -100,14 +100,14 @@ def test_english_keywords_of_the_model_find_code_that_a_chinese_question_is_abou
     assert "balloon" in " ".join(answer.code_fragments[0].matched_terms)
 
 
-def test_it_is_asked_only_where_the_request_says_so(asking: Stubs, asked: Stub) -> None:
+def test_no_model_is_asked_unless_the_request_says_so_or_for_a_section(asking: Stubs, asked: Stub) -> None:
+    """S2-03. Arithmetic and truncation alone, although there is one."""
     answer = ask(asking, "p", "还款 只看词", preset=recall.PRESET_CODE)
     assert asked.asked == []
     assert list(answer.intent.domains) == ["还款"]
-
-
-def test_no_language_model_stands_between_a_text_and_its_section(asking: Stubs, asked: Stub) -> None:
-    """S2-03: arithmetic and truncation alone, although there is one."""
+    intent = recall.Intent(keywords=["利息"])
+    answer = ask(asking, "p", QUERY, intent=intent, intent_mode=recall.INTENT_MODE_LLM)
+    assert (asked.asked, list(answer.intent.keywords)) == ([], ["利息"])
     for form in context.RenderForm.values()[1:]:
         request = context.RenderRequest(
             project="p", form=form, recall=recall.RecallRequest(query_text="利息 还款 逐字")
@@ -129,12 +129,6 @@ def test_the_language_model_of_intents_learns_as_well_where_nothing_else_is_set(
     (entry,) = asking.learning.GetLearningState(project="codex").entries
     assert list(entry.profile.keywords) == ["硬木头"]
     assert {one["model"] for one in asked.asked} == {"stub"}
-
-
-def test_an_intent_of_the_caller_needs_no_model(asking: Stubs, asked: Stub) -> None:
-    intent = recall.Intent(keywords=["利息"])
-    answer = ask(asking, "p", QUERY, intent=intent, intent_mode=recall.INTENT_MODE_LLM)
-    assert (asked.asked, list(answer.intent.keywords)) == ([], ["利息"])
 
 
 @pytest.mark.parametrize(
@@ -215,29 +209,20 @@ def scores(answer: recall.RecallResponse) -> list[float]:
     return [hit.cross_encoder_score for hit in answer.hits]
 
 
-def test_hits_are_in_the_order_of_the_cross_encoder(encoding: Stubs) -> None:
+def test_hits_are_in_the_order_of_the_cross_encoder_unless_it_is_switched_off(encoding: Stubs) -> None:
     """S1-16."""
     answer = ask(encoding, "p", "还款 the repayment", relevance_weight=1.0, near_twin_bar=2.0)
     assert answer.receipt.cross_encoded == len(answer.hits) == 3
     assert scores(answer) == sorted(scores(answer), reverse=True)
     assert "cross_encode" in stages(answer.receipt)
     assert not answer.degraded
-
-
-def test_a_request_can_switch_it_off(encoding: Stubs) -> None:
     answer = ask(encoding, "p", "还款 the repayment", cross_encoder=recall.CROSS_ENCODER_OFF)
     assert answer.receipt.cross_encoded == 0
     assert scores(answer) == [0, 0, 0]
-
-
-def test_a_deadline_that_is_far_leaves_room_for_all(encoding: Stubs) -> None:
     answer = encoding.context.Recall(
         project="p", query_text="先本后息", cross_encoder=recall.CROSS_ENCODER_ON, timeout=60
     )
     assert (answer.receipt.cross_encoded, list(answer.degraded)) == (3, [])
-
-
-def test_equal_recalls_get_equal_scores(encoding: Stubs) -> None:
     first, second = (ask(encoding, "p", "利息 instalments") for _ in range(2))
     assert scores(first) == scores(second)
 

@@ -67,16 +67,6 @@ def test_a_missing_project_is_empty_where_it_may_be_and_is_not_made_by_reading(s
         service.project.GetProject(project=project)
 
 
-def test_a_foreign_id_answers_as_a_missing_one(service: Stubs, project: str) -> None:
-    learn(service, f"{project}-other", note("not yours", id="theirs"))
-    learn(service, project, note("mine", id="mine"))
-    answers = []
-    for memory_id in ("theirs", "nobody"):
-        error = failure(service.memory.GetMemory, project=project, id=memory_id)
-        answers.append((error.code, error.message.replace(memory_id, "ID")))
-    assert answers[0] == answers[1]
-
-
 def test_a_foreign_id_is_as_unknown_as_any_to_whatever_takes_ids(service: Stubs, project: str) -> None:
     """S0-06."""
     learn(service, f"{project}-other", note("not yours", id="theirs"))

@@ -219,26 +219,13 @@ def test_behind_one_version_never_comes_the_other(service: Stubs, versions: str,
 
 
 @REAL
-def test_without_the_bar_the_versions_stand_together(service: Stubs, versions: str) -> None:
-    """1.1-7: λ 0.7 alone does not part them."""
+def test_versions_stand_apart_and_the_newest_comes_first(service: Stubs, versions: str) -> None:
+    """1.1-7, S2-01, S2-07, S2-10, S2-19: λ 0.7 alone does not part them; the last query is the name itself."""
     assert ids(ask(service, versions, QUERY, near_twin_bar=2.0))[:2] == ["parse_date_v2.py", "parse_date_v1.py"]
-
-
-@REAL
-def test_a_prompt_reads_the_second_version_first_and_keeps_the_first_for_last(service: Stubs, versions: str) -> None:
-    """S2-01, S2-07, S2-10, S2-19, 1.1-7."""
     rendered = render(service, versions, QUERY, form=context.RENDER_FORM_WATERFALL)
     assert rendered.text.index("return default") < rendered.text.index("without warranty")
     shown = [one.memory_id for one in rendered.memories]
     assert shown == ["parse_date_v2.py", "legal_disclaimer.txt", "parse_date_v1.py"]
-
-
-V3 = V2.replace("parse_date(text, default=None)", "parse_date(text, default=None, zone=None)")
-
-
-@REAL
-def test_of_the_versions_of_a_name_the_newest_comes_first_and_the_others_last(service: Stubs, versions: str) -> None:
-    """S2-07, 1.1-7: the query is the name itself."""
     newest = named("parse_date_v3.py", V3)
     newest.create_time.FromDatetime(datetime.now(UTC) + timedelta(minutes=1))
     learn(service, versions, newest, note("parse_date is called by the importer.", id="caller"))
@@ -246,6 +233,9 @@ def test_of_the_versions_of_a_name_the_newest_comes_first_and_the_others_last(se
         assert ids(answer)[0] == "parse_date_v3.py"
         assert set(ids(answer)[-2:]) == {"parse_date_v1.py", "parse_date_v2.py"}
         assert [hit.near_twin for hit in answer.hits][-2:] == [True, True]
+
+
+V3 = V2.replace("parse_date(text, default=None)", "parse_date(text, default=None, zone=None)")
 
 
 @REAL

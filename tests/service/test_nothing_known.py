@@ -50,19 +50,17 @@ def test_a_recall_that_finds_nothing_says_so_and_names_the_nearest(service: Stub
     assert known.nearest_id in {"kiln", "glaze"}
     assert known.nearest_title
     assert "similarity" in known.reason
+    assert {hit.memory.id for hit in found.hits} == {"kiln", "glaze"}
+    again = ask(service, pottery, UNRELATED)
+    assert (again.receipt.cached, again.nothing_known) == (True, known)
 
 
-def test_the_nearest_memories_are_returned_all_the_same(service: Stubs, pottery: str) -> None:
-    assert {hit.memory.id for hit in ask(service, pottery, UNRELATED).hits} == {"kiln", "glaze"}
-
-
-def test_a_question_in_the_words_of_a_memory_is_answered(service: Stubs, pottery: str) -> None:
+def test_a_question_in_the_words_of_a_memory_is_answered_and_one_path_alone_tells_nothing(
+    service: Stubs, pottery: str
+) -> None:
     assert not ask(service, pottery, STORED).HasField("nothing_known")
-
-
-@pytest.mark.parametrize("paths", [[recall.RECALL_PATH_VECTOR], [recall.RECALL_PATH_KEYWORD]])
-def test_one_path_alone_tells_nothing(service: Stubs, pottery: str, paths: list[recall.RecallPath.ValueType]) -> None:
-    assert not ask(service, pottery, UNRELATED, paths=paths).HasField("nothing_known")
+    for path in (recall.RECALL_PATH_VECTOR, recall.RECALL_PATH_KEYWORD):
+        assert not ask(service, pottery, UNRELATED, paths=[path]).HasField("nothing_known")
 
 
 def test_a_project_without_memories_knows_nothing_and_its_prompt_stays_empty(service: Stubs, project: str) -> None:
@@ -71,12 +69,6 @@ def test_a_project_without_memories_knows_nothing_and_its_prompt_stays_empty(ser
     rendered = render(service, project, UNRELATED, allow_missing=True)
     assert rendered.HasField("nothing_known")
     assert rendered.text == ""
-
-
-def test_the_same_answer_out_of_the_cache(service: Stubs, pottery: str) -> None:
-    first, second = (ask(service, pottery, UNRELATED) for _ in range(2))
-    assert second.receipt.cached
-    assert first.nothing_known == second.nothing_known
 
 
 @pytest.mark.parametrize("form", FORMS, ids=context.RenderForm.Name)
@@ -106,13 +98,10 @@ def test_a_prompt_with_an_answer_has_no_such_line(
     assert not rendered.HasField("nothing_known")
 
 
-def test_memories_that_the_model_asked_to_read_stand_before_the_line(service: Stubs, pottery: str) -> None:
+def test_what_the_model_asked_to_read_and_the_literal_form_are_shown(service: Stubs, pottery: str) -> None:
+    """S0-24. A caller who asks for the document's form to the letter gets its memories."""
     rendered = render(service, pottery, UNRELATED, read_ids=["glaze"])
     assert rendered.text.index("Mondays") < rendered.text.index(LINE["en"])
-
-
-def test_the_literal_form_shows_what_was_found(service: Stubs, pottery: str) -> None:
-    """S0-24: a caller who asks for the document's form to the letter gets its memories."""
     rendered = render(service, pottery, UNRELATED, form=context.RENDER_FORM_CONTEXT, quotas={"text_characters": 500})
     assert rendered.HasField("nothing_known")
     assert LINE["en"] not in rendered.text

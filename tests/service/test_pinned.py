@@ -71,27 +71,15 @@ def test_a_turns_prompt_has_what_is_pinned(toy: Stubs, project: str, is_learning
     assert ALLERGY in rendered.text
 
 
-def test_nothing_is_said_of_pins_where_there_are_none(toy: Stubs, project: str) -> None:
-    learn(toy, project, pinned())
-    edit(toy, project, pb.Memory(id="allergy"), "pinned")
-    reply = render(toy, project, "Which snacks may I bring? allergic to peanuts", locale="en")
-    assert HEADING not in reply.text
-    assert not toy.memory.GetMemory(project=project, id="allergy").memory.pinned
-
-
-def test_a_list_can_show_pinned_memories_alone(toy: Stubs, project: str) -> None:
+def test_what_is_pinned_goes_along_with_an_export_and_is_listed_alone(toy: Stubs, project: str) -> None:
     learn(toy, project, pinned(), note("The snacks are in the kitchen.", "snacks"))
+    take_in(toy, f"{project}-copy", export(toy, project))
+    assert shown(toy, f"{project}-copy") == ["allergy"]
     assert memory_ids(toy, project, filter=pb.MemoryFilter(pinned=True)) == ["allergy"]
     assert toy.memory.GetMemory(project=project, id="allergy").memory.pinned
     edit(toy, project, pb.Memory(id="snacks", pinned=True), "pinned")
     assert memory_ids(toy, project, filter=pb.MemoryFilter(pinned=True)) == ["allergy", "snacks"]
     assert sorted(shown(toy, project)) == ["allergy", "snacks"]
-
-
-def test_what_is_pinned_goes_along_with_an_export(toy: Stubs, project: str) -> None:
-    learn(toy, project, pinned(), note("The snacks are in the kitchen.", "snacks"))
-    take_in(toy, f"{project}-copy", export(toy, project))
-    assert shown(toy, f"{project}-copy") == ["allergy"]
 
 
 SCOPES = [
@@ -250,11 +238,15 @@ def test_a_pinned_text_is_shown_as_data(toy: Stubs, project: str, form: int) -> 
     assert {line.strip() for line in pins.split("\n")}.isdisjoint(HOSTILE)
 
 
-def test_a_memory_that_the_model_read_is_not_repeated(toy: Stubs, project: str) -> None:
+def test_what_the_model_read_is_not_repeated_and_nothing_is_said_without_pins(toy: Stubs, project: str) -> None:
     learn(toy, project, pinned())
     reply = render(toy, project, "Peru", read_ids=["allergy"])
     assert reply.text.count(ALLERGY) == 1
     assert not reply.missing_ids
+    edit(toy, project, pb.Memory(id="allergy"), "pinned")
+    reply = render(toy, project, "Which snacks may I bring? allergic to peanuts", locale="en")
+    assert HEADING not in reply.text
+    assert not toy.memory.GetMemory(project=project, id="allergy").memory.pinned
 
 
 def test_the_command_line_pins_and_says_what_it_cannot_pin(toy: Stubs, project: str) -> None:

@@ -59,12 +59,21 @@ def test_the_counters_say_how_near_the_candidates_are_and_whose_and_hold_no_text
     assert not any(word in told for word in ("harbour", "deep", "港口", "bread"))
 
 
-def test_the_counters_name_no_cosine_where_nothing_was_compared(service: Stubs, project: str) -> None:
-    """S4-55."""
+def test_counters_of_words_alone_and_of_nothing_say_what_was_compared(service: Stubs, project: str) -> None:
+    """S4-55, S1-03. The scope and the filter have no kind in common."""
     learn(service, project, note("the harbour is deep"))
     (group,) = ask(service, project, "harbour", paths=[KEYWORD]).receipt.groups
     assert (group.keyword, group.HasField("least_cosine"), group.HasField("mean_cosine")) == (1, False, False)
     assert [(one.origin, one.count) for one in group.origins] == [(pb.ORIGIN_MANUAL, 1)]
+    scope, where = context.SEARCH_SCOPE_CODE, pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE])
+    request = context.SearchRequest(project=project, query_text="harbour", scope=scope, filter=where)
+    found = service.context.Search(request)
+    assert not found.results
+    assert found.receipt.emb_space
+    assert found.receipt.as_of.seconds > 0
+    assert sum(group.searched for group in found.receipt.groups) == 0
+    request.min_seq = 9
+    assert failure(service.context.Search, request).reason == "SEQ_NOT_REACHED"
 
 
 def test_the_last_instant_that_a_timestamp_holds_is_answered(service: Stubs, project: str) -> None:
@@ -84,28 +93,18 @@ def test_keywords_of_the_caller_are_looked_for_however_long_the_query_is(service
     assert answer.intent == intent
 
 
-def test_what_the_callers_intent_leaves_open_is_read_from_the_query(service: Stubs, project: str) -> None:
-    """S0-03, 1.1-15."""
+def test_the_callers_intent_is_completed_and_domains_bring_their_key_files(service: Stubs, project: str) -> None:
+    """S0-03, 1.1-15, S0-04, S0-10. Whichever group holds the domain."""
     repayment(service, project)
     answer = ask(service, project, "增加先本后息的还款方式", intent=recall.Intent(action="ADD_FEATURE"))
     assert answer.intent.action == "ADD_FEATURE"
     assert answer.intent.domains == ["还款"]
     assert answer.intent.keywords == ask(service, project, "增加先本后息的还款方式").intent.keywords != []
-
-
-def test_domains_of_the_caller_bring_their_key_files(service: Stubs, project: str) -> None:
-    """S0-04, S0-10."""
-    repayment(service, project)
     intent = recall.Intent(domains=["还款"], action="ADD_FEATURE")
     answer = ask(service, project, "what shall I wear", preset=recall.PRESET_CODE, intent=intent)
     assert names(list(answer.domains)) == ["还款"]
     pulled = {hit.memory.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
     assert pulled == {"src/RepaymentService.java"}
-
-
-def test_a_domain_of_the_main_group_brings_its_key_files_to_the_code(service: Stubs, project: str) -> None:
-    """S0-10: whichever group holds the domain."""
-    repayment(service, project)
     answer = ask(service, project, "增加还款方式", code_top_k=5)
     pulled = {hit.memory.code_fragment.path for hit in answer.code_fragments if DOMAIN in hit.paths}
     assert pulled == {"src/RepaymentService.java"}
@@ -121,17 +120,13 @@ def test_domains_that_the_query_names_come_first_however_old(service: Stubs, pro
     assert answer.domains[0].score < answer.domains[1].score
 
 
-def test_the_vector_weight_is_that_of_the_main_group(service: Stubs, project: str) -> None:
+def test_a_vector_has_the_weight_that_it_has_in_the_main_group(service: Stubs, project: str) -> None:
     repayment(service, project)
     code_only = pb.MemoryFilter(kinds=[pb.MEMORY_KIND_CODE_FRAGMENT])
     answer = ask(service, project, "Weather", preset=recall.PRESET_CODE, filter=code_only)
     assert [group.group for group in answer.receipt.groups] == [recall.HIT_GROUP_CODE]
     assert answer.code_fragments
     assert answer.receipt.vector_weight == 0
-
-
-def test_a_vector_that_no_path_compares_has_no_weight(service: Stubs, project: str) -> None:
-    repayment(service, project)
     model = service.admin.GetStatus().model
     given = pb.Embedding(values=struct.pack(f"<{model.dim}f", *[1.0] * model.dim), emb_space=model.emb_space)
     answer = ask(service, project, "还款", query_vector=given, paths=[DOMAIN])
@@ -149,18 +144,7 @@ def test_only_the_paths_asked_for_find_anything(service: Stubs, project: str, pa
     assert {found for hit in answer.hits for found in hit.paths} == {path}
 
 
-def test_a_query_vector_takes_the_place_of_the_text(service: Stubs, project: str) -> None:
-    model = service.admin.GetStatus().model
-    basis = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
-    vectors = [pb.Embedding(values=values, emb_space=model.emb_space) for values in basis]
-    learn(service, project, note("one", vector=vectors[0]), note("two", vector=vectors[1]))
-    for place, text in enumerate(("one", "two")):
-        hit = ask(service, project, "zzz", query_vector=vectors[place], paths=[VECTOR]).hits[0]
-        assert hit.memory.content == text
-        assert hit.cosine == pytest.approx(1, abs=1e-3)
-
-
-def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, project: str) -> None:
+def test_a_query_vector_takes_the_place_of_the_text_and_needs_not_name_its_space(service: Stubs, project: str) -> None:
     model = service.admin.GetStatus().model
     values = [struct.pack(f"<{model.dim}f", *(float(at == place) for at in range(model.dim))) for place in (0, 1)]
     named, unnamed = (
@@ -170,7 +154,7 @@ def test_a_vector_that_names_no_space_is_of_the_service_s_own(service: Stubs, pr
     for asked in (named, unnamed):
         hits = [ask(service, project, "zzz", query_vector=each, paths=[VECTOR]).hits[0] for each in asked]
         assert [hit.memory.content for hit in hits] == ["one", "two"]
-        assert all(hit.cosine > 0.999 for hit in hits)
+        assert [hit.cosine for hit in hits] == pytest.approx([1, 1], abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -230,20 +214,6 @@ def test_the_index_view_leaves_out_the_body(service: Stubs, project: str) -> Non
     (hit,) = ask(service, project, "harbour", view=pb.MEMORY_VIEW_INDEX).hits
     assert hit.memory.summary == "the harbour is deep"
     assert not hit.memory.text
-
-
-def test_a_search_of_nothing_still_says_what_it_did(service: Stubs, project: str) -> None:
-    """S1-03: the scope and the filter have no kind in common."""
-    learn(service, project, note("the harbour is deep"))
-    scope, where = context.SEARCH_SCOPE_CODE, pb.MemoryFilter(kinds=[pb.MEMORY_KIND_NOTE])
-    request = context.SearchRequest(project=project, query_text="harbour", scope=scope, filter=where)
-    found = service.context.Search(request)
-    assert not found.results
-    assert found.receipt.emb_space
-    assert found.receipt.as_of.seconds > 0
-    assert sum(group.searched for group in found.receipt.groups) == 0
-    request.min_seq = 9
-    assert failure(service.context.Search, request).reason == "SEQ_NOT_REACHED"
 
 
 def test_a_fragment_whose_last_line_is_not_known_is_stored_and_rendered(service: Stubs, project: str) -> None:

@@ -329,8 +329,8 @@ def test_a_search_is_repeatable_and_depends_on_none_before_it(service: Stubs, pa
     assert service.project.GetProject(project=payments).project == before
 
 
-def test_the_documents_example_calls_are_answered(service: Stubs, payments: str) -> None:
-    """S1-08, S1-13, S1-14."""
+def test_the_documents_example_calls_are_answered_in_text_too(service: Stubs, payments: str) -> None:
+    """S1-08, S1-13, S1-14, S1-05, S1-11, S1-22."""
     code = search(service, payments, "PaymentService 类作用", top_k=5, scope=context.SEARCH_SCOPE_CODE)
     assert [result.scope for result in code.results] == [context.SEARCH_SCOPE_CODE]
     assert code.results[0].title == "src/PaymentService.java · PaymentService"
@@ -338,10 +338,6 @@ def test_the_documents_example_calls_are_answered(service: Stubs, payments: str)
     both = search(service, payments, "还款方式 添加 流程", top_k=10, scope=context.SEARCH_SCOPE_BOTH)
     assert {result.scope for result in both.results} == {context.SEARCH_SCOPE_CODE, context.SEARCH_SCOPE_KNOWLEDGE}
     assert both.results[0].title == "还款"
-
-
-def test_text_and_time_stand_beside_the_results(service: Stubs, payments: str) -> None:
-    """S1-05, S1-11, S1-22."""
     found = search(service, payments, TOPIC, top_k=3)
     scores = [result.score for result in found.results]
     assert scores == sorted(scores, reverse=True)

@@ -65,7 +65,7 @@ def test_a_change_is_proposed_with_its_evidence_and_changes_nothing(service: Stu
     assert not service.memory.ListReview(project=project).replacements
 
 
-def test_what_is_approved_replaces_and_is_proposed_no_more(service: Stubs, project: str) -> None:
+def test_what_is_approved_replaces_and_can_be_reversed(service: Stubs, project: str) -> None:
     learn(service, project, told("old", OLD), told("new", NEW, 9))
     response = service.memory.ApproveReview(project=project, replacements=[pair(), pair("gone"), pair(older="none")])
     assert (response.approved_count, list(response.missing_ids)) == (1, ["gone", "new"])
@@ -73,26 +73,6 @@ def test_what_is_approved_replaces_and_is_proposed_no_more(service: Stubs, proje
     assert list(service.memory.GetMemory(project=project, id="new").memory.supersedes) == ["old"]
     assert list(service.memory.GetMemory(project=project, id="old").memory.superseded_by) == ["new"]
     assert proposed(service, project) == []
-
-
-def test_what_is_rejected_is_proposed_no_more(service: Stubs, project: str) -> None:
-    learn(service, project, told("old", OLD), told("new", NEW, 9))
-    response = service.memory.RejectReview(project=project, replacements=[pair()])
-    assert (response.rejected_count, list(response.missing_ids)) == (1, [])
-    assert proposed(service, project) == []
-    assert branch(service, project) == ["new", "old"]
-    again = learn(service, project, told("new", NEW, 9)).results[0]
-    assert again.status == context.LEARN_STATUS_UNCHANGED
-    learn(service, project, told("new", NEW, 9, tags=["git"]))
-    assert proposed(service, project) == []
-    assert list(service.memory.GetMemory(project=project, id="new").memory.distinct_from) == ["old"]
-    learn(service, project, told("new", "The default branch is renamed to trunk.", 10))
-    assert proposed(service, project) == [("new", "old")]
-
-
-def test_a_decision_can_be_reversed(service: Stubs, project: str) -> None:
-    learn(service, project, told("old", OLD), told("new", NEW, 9))
-    service.memory.ApproveReview(project=project, replacements=[pair()])
     service.memory.RejectReview(project=project, replacements=[pair()])
     assert branch(service, project) == ["new", "old"]
     service.memory.ApproveReview(project=project, replacements=[pair()])
@@ -100,13 +80,21 @@ def test_a_decision_can_be_reversed(service: Stubs, project: str) -> None:
     assert (list(stored.supersedes), list(stored.distinct_from)) == (["old"], [])
 
 
-def test_an_export_keeps_what_was_rejected(service: Stubs, project: str) -> None:
+def test_what_is_rejected_is_proposed_no_more_nor_after_an_export(service: Stubs, project: str) -> None:
     learn(service, project, told("old", OLD), told("new", NEW, 9))
-    service.memory.RejectReview(project=project, replacements=[pair()])
-    records = export(service, project)
-    other = f"{project}-copy"
-    take_in(service, other, records)
-    assert proposed(service, other) == []
+    response = service.memory.RejectReview(project=project, replacements=[pair()])
+    assert (response.rejected_count, list(response.missing_ids)) == (1, [])
+    assert proposed(service, project) == []
+    assert branch(service, project) == ["new", "old"]
+    take_in(service, f"{project}-copy", export(service, project))
+    assert proposed(service, f"{project}-copy") == []
+    again = learn(service, project, told("new", NEW, 9)).results[0]
+    assert again.status == context.LEARN_STATUS_UNCHANGED
+    learn(service, project, told("new", NEW, 9, tags=["git"]))
+    assert proposed(service, project) == []
+    assert list(service.memory.GetMemory(project=project, id="new").memory.distinct_from) == ["old"]
+    learn(service, project, told("new", "The default branch is renamed to trunk.", 10))
+    assert proposed(service, project) == [("new", "old")]
 
 
 CHAT = memory_pb2.ORIGIN_AI_OUTPUT

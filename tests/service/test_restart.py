@@ -77,26 +77,18 @@ def restarted(tmp_path_factory: pytest.TempPathFactory, models_dir: Path, model:
         yield stubs, before
 
 
-def test_settings_survive(restarted: Restarted) -> None:
-    """S4-46, S4-02."""
+def test_settings_and_who_said_something_of_a_project_survive(restarted: Restarted) -> None:
+    """S4-46, S4-02, S0-19."""
     service, _ = restarted
     assert values(service, "settings")["chat.top_k"] == (8, True)
     assert len(chat(service, "settings", "tide harbour")) == 8
-
-
-def test_who_said_something_of_a_project_is_still_known(restarted: Restarted) -> None:
-    """S0-19, S4-02."""
     assert list(say(restarted[0], "settings", pb.ORIGIN_INDEXER, ["Go"]).tech_stack) == ["Java"]
 
 
-def test_feedback_survives(restarted: Restarted) -> None:
+def test_feedback_survives_and_scores_are_the_same(restarted: Restarted) -> None:
     """S1-17, S4-02."""
     assert counts(restarted[0], "feedback") == (1, 0, 0)
     assert [one.note for one in given(restarted[0], "feedback")] == ["gut"]
-
-
-def test_scores_are_the_same(restarted: Restarted) -> None:
-    """S4-02, S1-17."""
     service, before = restarted
     assert scores(service) == before["vote"]
     assert before["vote"]["early"][1] < 1 < before["vote"]["late"][1]

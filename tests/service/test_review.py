@@ -152,19 +152,15 @@ def test_an_answer_is_held_and_its_message_kept(service: Stubs, talking: str) ->
     assert response.assistant.memory_id in hits(service, talking)
 
 
-def test_an_edit_does_not_slip_an_order_in(service: Stubs, project: str) -> None:
-    learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
-    with pytest.raises(grpc.RpcError, match="held for review"):
-        edit(service, project, memory_pb2.Memory(id="m", content=ORDER), "content")
-    changed = memory_pb2.Memory(id="m", content=ORDER, origin=memory_pb2.ORIGIN_MANUAL)
-    assert edit(service, project, changed, "content", "origin").memory.content == ORDER
-
-
-def test_a_text_that_is_known_slips_no_order_in_beside_it(service: Stubs, project: str) -> None:
+def test_neither_a_known_text_nor_an_edit_slips_an_order_in(service: Stubs, project: str) -> None:
     learn(service, project, said("the lighthouse on the pier opens at nine", id="m"))
     for more in ({"title": ORDER}, {"tags": [ORDER[:120]]}, {"speaker": ORDER}, {"raw": ORDER}):
         sent = said("the lighthouse on the pier opens at nine", id="m", **more)
         assert learn(service, project, sent).results[0].status == HELD, more
+    with pytest.raises(grpc.RpcError, match="held for review"):
+        edit(service, project, memory_pb2.Memory(id="m", content=ORDER), "content")
+    changed = memory_pb2.Memory(id="m", content=ORDER, origin=memory_pb2.ORIGIN_MANUAL)
+    assert edit(service, project, changed, "content", "origin").memory.content == ORDER
 
 
 @pytest.mark.parametrize("field", ["title", "summary", "content", "raw", "tags", "speaker", "session_id"])

@@ -117,11 +117,17 @@ def questions(*numbers: int) -> set[str]:
     return {f"repayment 还款 question {number}" for number in numbers}
 
 
-def test_the_last_turns_of_a_named_session_are_left_out(service: Stubs, project: str) -> None:
+def test_the_last_turns_are_left_out_or_those_that_the_history_shows(service: Stubs, project: str) -> None:
     converse(service, project, "s", 4)
     assert by_chat(service, project, session_id="s", window_turns=2) == questions(1, 2)
     both_sides = recalled(service, project, session_id="s", window_turns=3)
     assert both_sides == questions(1) | {"repayment answer 1"}
+    sent = append(service, project, "s", "repayment 还款?")
+    for shown, left in ((20, set()), (6, questions(1)), (5, questions(1, 2)), (0, questions(1, 2, 3, 4))):
+        reply = render_turn(service, project, "repayment 还款?", message_id=sent.id, session_id="s", max_messages=shown)
+        rendered = {one for one in questions(1, 2, 3, 4) if one in reply.text}
+        assert rendered == left
+        assert rendered.isdisjoint(history(reply))
 
 
 @pytest.mark.long
@@ -165,16 +171,6 @@ def test_explain_names_the_window_and_the_turns_that_would_do(service: Stubs, ta
     assert reply.sentence.startswith("It is of turn 4 from the session's end; the last 10 turns are left out.")
     remedied = service.context.Recall(reply.changed_recall)
     assert asked.user.memory_id in {hit.memory.id for hit in remedied.hits}
-
-
-def test_a_rendering_leaves_out_the_turns_that_its_history_shows(service: Stubs, project: str) -> None:
-    converse(service, project, "s", 4)
-    sent = append(service, project, "s", "repayment 还款?")
-    for shown, left in ((20, set()), (6, questions(1)), (5, questions(1, 2)), (0, questions(1, 2, 3, 4))):
-        reply = render_turn(service, project, "repayment 还款?", message_id=sent.id, session_id="s", max_messages=shown)
-        rendered = {one for one in questions(1, 2, 3, 4) if one in reply.text}
-        assert rendered == left
-        assert rendered.isdisjoint(history(reply))
 
 
 @pytest.mark.parametrize(

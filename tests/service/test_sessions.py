@@ -55,26 +55,19 @@ def test_an_archived_session_is_never_the_active_one(service: Stubs, project: st
     assert active(service, project).id == "new"
 
 
-def test_the_first_user_message_names_the_session(service: Stubs, talking: str) -> None:
+def test_the_first_user_message_names_the_session_unless_a_title_was_given(service: Stubs, talking: str) -> None:
     """S4-07."""
     append(service, talking, "s", "You are kind.", role=context.PROMPT_ROLE_SYSTEM)
     assert get(service, talking, "s").title == ""
     append(service, talking, "s", "\n  帮我 add 先本后息的还款方式\n第二行")
     append(service, talking, "s", "another")
     assert get(service, talking, "s").title == "帮我 add 先本后息的还款方式"
-
-
-def test_a_long_first_message_is_cut_for_the_title(service: Stubs, talking: str) -> None:
-    append(service, talking, "s", "长" * 100)
-    assert get(service, talking, "s").title == "长" * 39 + "…"
-
-
-def test_a_title_that_was_given_stays(service: Stubs, project: str) -> None:
-    create(service, project, "s", title="晚上的对话")
-    append(service, project, "s", "hello")
-    assert get(service, project, "s").title == "晚上的对话"
-    assert update(service, project, "s", ["title"], title="renamed").session.title == "renamed"
-    assert get(service, project, "s").title == "renamed"
+    for given, said, title in (("", "长" * 100, "长" * 39 + "…"), ("晚上的对话", "hello", "晚上的对话")):
+        name = create(service, talking, said[0], title=given).session.id
+        append(service, talking, name, said)
+        assert get(service, talking, name).title == title
+        assert update(service, talking, name, ["title"], title="renamed").session.title == "renamed"
+        assert get(service, talking, name).title == "renamed"
 
 
 def test_messages_come_back_whole_and_in_order(service: Stubs, talking: str) -> None:
@@ -91,18 +84,14 @@ def test_messages_come_back_whole_and_in_order(service: Stubs, talking: str) -> 
     assert (kept.message_count, kept.update_time) == (2, assistant.send_time)
 
 
-def test_a_message_that_is_there_is_not_appended_again(service: Stubs, talking: str) -> None:
+def test_a_message_that_is_there_is_not_appended_again_and_keeps_its_id(service: Stubs, talking: str) -> None:
     """S4-14, 1.1-8."""
     first = append(service, talking, "s", "once", id="m")
     again = append(service, talking, "s", "once", id="m")
     assert (again.id, again.position) == (first.id, first.position)
-    assert texts(recent(service, talking, "s").messages) == ["once"]
-
-
-def test_the_id_of_another_message_is_refused(service: Stubs, talking: str) -> None:
-    append(service, talking, "s", "one", id="m")
     refused = failure(append, service, talking, "s", "another", id="m")
     assert refused.code is grpc.StatusCode.ALREADY_EXISTS
+    assert texts(recent(service, talking, "s").messages) == ["once"]
     create(service, talking, "t")
     assert append(service, talking, "t", "another", id="m").position == 1
 
@@ -123,7 +112,7 @@ def test_pages_go_back_in_time(service: Stubs, talking: str) -> None:
     assert [texts(page.messages) for page in found] == [["4", "5", "6"], ["1", "2", "3"], ["0"]]
 
 
-def test_characters_cut_the_oldest_messages(service: Stubs, talking: str) -> None:
+def test_characters_cut_the_oldest_messages_but_never_the_newest(service: Stubs, talking: str) -> None:
     """S4-45."""
     for text in ("老的一句", "abc", "新的"):
         append(service, talking, "s", text)
@@ -132,10 +121,6 @@ def test_characters_cut_the_oldest_messages(service: Stubs, talking: str) -> Non
     older = recent(service, talking, "s", max_characters=6, page_token=page.next_page_token)
     assert texts(older.messages) == ["老的一句"]
     assert not older.next_page_token
-
-
-def test_the_newest_message_comes_whatever_its_length(service: Stubs, talking: str) -> None:
-    """S4-45."""
     append(service, talking, "s", "before")
     append(service, talking, "s", "long" * 100)
     assert texts(recent(service, talking, "s", max_characters=10).messages) == ["long" * 100]
@@ -274,18 +259,16 @@ def test_a_deferred_turn_is_found_by_words_at_once_and_by_meaning_when_its_vecto
     assert {hit.memory.id for hit in by_meaning} == both
 
 
-def test_the_users_message_is_appended_where_it_is_missing(service: Stubs, talking: str) -> None:
-    """S4-32."""
-    learn_turn(service, talking, "s", "问", "答")
-    assert texts(recent(service, talking, "s").messages) == ["问", "答"]
-
-
-def test_a_repeated_turn_is_one_turn(service: Stubs, talking: str) -> None:
+def test_a_repeated_turn_is_one_turn_and_an_equal_one_another(service: Stubs, talking: str) -> None:
+    """S4-32: the user's message is appended where it is missing."""
     request_id = str(uuid.uuid4())
     first = learn_turn(service, talking, "s", "问", "答", request_id=request_id)
     assert learn_turn(service, talking, "s", "问", "答", request_id=request_id) == first
     assert texts(recent(service, talking, "s").messages) == ["问", "答"]
     assert memory_count(service, talking) == 2
+    learn_turn(service, talking, "s", "问", "答")
+    assert texts(recent(service, talking, "s").messages) == ["问", "答", "问", "答"]
+    assert memory_count(service, talking) == 4
 
 
 def test_messages_that_were_learnt_are_not_learnt_again(service: Stubs, talking: str) -> None:
@@ -296,13 +279,6 @@ def test_messages_that_were_learnt_are_not_learnt_again(service: Stubs, talking:
     assert (again.user.memory_id, again.assistant.memory_id) == (first.user.memory_id, first.assistant.memory_id)
     assert texts(recent(service, talking, "s").messages) == ["问", "答"]
     assert memory_count(service, talking) == 2
-
-
-def test_equal_turns_are_two_turns(service: Stubs, talking: str) -> None:
-    for _ in range(2):
-        learn_turn(service, talking, "s", "问", "答")
-    assert texts(recent(service, talking, "s").messages) == ["问", "答", "问", "答"]
-    assert memory_count(service, talking) == 4
 
 
 def test_a_turn_that_fails_leaves_nothing(service: Stubs, talking: str) -> None:

@@ -90,17 +90,7 @@ def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: St
     assert {path: shown[path][0] for path in expected} == expected
 
 
-def test_a_group_in_the_mask_stands_for_all_of_it(service: Stubs, harbour: str) -> None:
-    """S4-46."""
-    change_settings(service, harbour, "chat.top_k", "code.top_k", chat={"top_k": 8}, code={"top_k": 7})
-    change_settings(service, harbour, "chat", chat={"min_similarity": 0.1})
-    shown = values(service, harbour)
-    assert shown["chat.top_k"] == (5, False)
-    assert shown["chat.min_similarity"] == (0.1, True)
-    assert shown["code.top_k"] == (7, True)
-
-
-def test_a_setting_out_of_its_range_is_refused_by_its_name(service: Stubs, harbour: str) -> None:
+def test_a_setting_out_of_its_range_is_refused_and_a_group_stands_for_all_of_it(service: Stubs, harbour: str) -> None:
     """S4-46."""
     violations = refused(service, harbour, "chat.top_k", chat={"top_k": 0, "half_life_days": 0})
     assert set(violations) == {"settings.chat.top_k", "settings.chat.half_life_days"}
@@ -111,6 +101,12 @@ def test_a_setting_out_of_its_range_is_refused_by_its_name(service: Stubs, harbo
     ):
         assert set(refused(service, harbour, path, **{path: values_of})) == {f"settings.{named}"}
     assert not any(is_own for _, is_own in values(service, harbour).values())
+    change_settings(service, harbour, "chat.top_k", "code.top_k", chat={"top_k": 8}, code={"top_k": 7})
+    change_settings(service, harbour, "chat", chat={"min_similarity": 0.1})
+    shown = values(service, harbour)
+    assert shown["chat.top_k"] == (5, False)
+    assert shown["chat.min_similarity"] == (0.1, True)
+    assert shown["code.top_k"] == (7, True)
 
 
 @pytest.mark.parametrize("paths", [(), ("top_k",), ("chat.colour",), ("chat.top_k", ""), ("cha",), ("chat.",)])
@@ -152,17 +148,13 @@ def test_ai_output_is_recalled_once_it_is_switched_on(service: Stubs, project: s
     assert chat(service, project, "who keeps the lighthouse?") == ["the harbour master keeps the old lighthouse"]
 
 
-def test_a_budget_and_quotas_are_followed_by_a_rendering(service: Stubs, harbour: str) -> None:
-    """S4-46, S0-33, S2-08, 1.1-5."""
+def test_renderings_searches_and_explanations_follow_the_settings(service: Stubs, harbour: str) -> None:
+    """S4-46, S0-33, S2-08, 1.1-5, S1-03."""
     change_settings(service, harbour, "budget_tokens.waterfall", budget_tokens={"waterfall": 120})
     waterfall = partial(render, service, harbour, "tide harbour", form=context.RENDER_FORM_WATERFALL)
     rendered = waterfall()
     assert rendered.token_count <= rendered.budget_tokens == 120
     assert waterfall(budget_tokens=200).budget_tokens == 200
-
-
-def test_a_search_follows_the_agents_settings_and_its_own_number(service: Stubs, harbour: str) -> None:
-    """S4-46, S1-03."""
 
     def found(**fields: Any) -> int:
         return len(service.context.Search(project=harbour, query_text="tide harbour", **fields).results)
@@ -171,10 +163,6 @@ def test_a_search_follows_the_agents_settings_and_its_own_number(service: Stubs,
     change_settings(service, harbour, "agent", agent={"top_k": 4, "code_top_k": 5})
     assert found() == 4
     assert found(top_k=6) == 6
-
-
-def test_an_explanation_follows_the_settings_and_names_them(service: Stubs, harbour: str) -> None:
-    """S4-46."""
     change_settings(service, harbour, "chat.top_k", chat={"top_k": 1})
     hits = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT, top_k=5).hits
     explained = explain(service, harbour, "tide harbour", hits[2].memory.id, preset=recall.PRESET_CHAT)

@@ -33,19 +33,16 @@ def turn(text: str, days: int, minutes: int = 0, *, by: str = "", is_model: bool
     return note(text, session_id=f"day {days}", speaker=by, origin=origin, create_time=at(days, minutes))
 
 
-def test_what_the_assistant_said_answers_only_who_asks_for_it(service: Stubs, project: str) -> None:
-    """S4-51, S4-53, 1.1-10."""
+def test_what_the_assistant_said_answers_only_who_asks_for_it_if_the_project_allows(
+    service: Stubs, project: str
+) -> None:
+    """S4-51, S4-53, 1.1-10, S4-46."""
     learn(service, project, turn("my leaking roof again", 0), turn(SUGGESTED, 0, 1, is_model=True))
     assert SUGGESTED in chat(service, project, ASKED)
     assert SUGGESTED in chat(service, project, "what was your advice for the leaking roof?")
     assert SUGGESTED not in chat(service, project, "What about the leaking roof?")
     assert SUGGESTED not in chat(service, project, ASKED, paths=[recall.RECALL_PATH_VECTOR])
     assert SUGGESTED not in chat(service, project, ASKED, filter=pb.MemoryFilter(origins=[pb.ORIGIN_USER_INPUT]))
-
-
-def test_a_project_decides_whether_the_assistant_is_recalled(service: Stubs, project: str) -> None:
-    """S4-46, S4-53."""
-    learn(service, project, turn("my leaking roof again", 0), turn(SUGGESTED, 0, 1, is_model=True))
     change_settings(service, project, "chat.origins", chat={"origins": [pb.ORIGIN_USER_INPUT]})
     assert SUGGESTED not in chat(service, project, ASKED)
 
@@ -272,18 +269,7 @@ def test_yesterday_is_the_askers(service: Stubs, diary: str, time: str, preset: 
     assert first(service, diary, time, preset=preset, time_zone=SHANGHAI) == "yesterday"
 
 
-def test_the_receipt_says_which_day_was_meant(service: Stubs, diary: str) -> None:
-    live_in(service, diary, SHANGHAI)
-    answer = ask(service, diary, "我昨天做了什么？", as_of=clock_time(MORNING))
-    (told,) = answer.receipt.times
-    assert (told.start_time, told.end_time) == (
-        clock_time("2026-11-26T00:00+08:00"),
-        clock_time("2026-11-27T00:00+08:00"),
-    )
-    assert "times.zone" in answer.receipt.project_settings
-
-
-def test_a_search_and_a_rendering_follow_the_zone_too(service: Stubs, diary: str) -> None:
+def test_searches_and_renderings_follow_the_zone_and_the_receipt_says_which_day(service: Stubs, diary: str) -> None:
     """S4-31."""
     asked = "我昨天做了什么？"
     found = service.context.Search(project=diary, query_text=asked, as_of=clock_time(MORNING), time_zone=SHANGHAI)
@@ -301,6 +287,13 @@ def test_a_search_and_a_rendering_follow_the_zone_too(service: Stubs, diary: str
     assert "[2026-11-26 02:00]" in service.context.Render(request).text
     live_in(service, diary, SHANGHAI)
     assert "[2026-11-26 10:00]" in service.context.Render(request).text
+    answer = ask(service, diary, "我昨天做了什么？", as_of=clock_time(MORNING))
+    (told,) = answer.receipt.times
+    assert (told.start_time, told.end_time) == (
+        clock_time("2026-11-26T00:00+08:00"),
+        clock_time("2026-11-27T00:00+08:00"),
+    )
+    assert "times.zone" in answer.receipt.project_settings
 
 
 @pytest.mark.parametrize("name", ["Asia/Nowhere", "../../etc/passwd", "UTC+8", "+25:00"])
@@ -361,14 +354,10 @@ def test_an_event_that_nothing_is_known_of_tells_no_time(service: Stubs, project
     assert not ask(service, project, "what did I do on the day before the volcano erupted").receipt.times
 
 
-def test_who_wants_no_times_gets_none(service: Stubs, project: str) -> None:
+def test_times_are_left_out_or_kept_until_the_event_has_another_day(service: Stubs, project: str) -> None:
+    """S2-03. The cache goes by the content."""
     keep_diary(service, project)
     assert not ask(service, project, "搬家前一天我做了什么", time_words=False).receipt.times
-
-
-def test_the_answer_is_kept_until_the_event_has_another_day(service: Stubs, project: str) -> None:
-    """S2-03: the cache goes by the content."""
-    keep_diary(service, project)
     question = "搬家第二天我做了什么"
     assert contents(ask(service, project, question))[0] == DAYS[1]
     assert ask(service, project, question).receipt.cached

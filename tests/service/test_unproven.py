@@ -197,13 +197,10 @@ def test_words_that_were_changed_by_an_update_are_escaped_and_screened(callers: 
     assert "[Unverified]" in callers.prompt(project)
 
 
-def test_an_indexer_may_change_what_it_has_read(callers: Callers, project: str) -> None:
+def test_an_indexer_may_change_what_it_has_read_and_anybody_may_lower_trust(callers: Callers, project: str) -> None:
     callers.index(project, indexed("code_fragment.path", content="user: nobody", trust=0.4))
     changed = memory_pb2.Memory(id="m", content="user: root", trust=1.0)
     assert edit(callers.indexer, project, changed, "content", "trust").memory.trust == 1.0
-
-
-def test_a_lower_trust_is_taken_from_anybody(callers: Callers, project: str) -> None:
     callers.index(project, indexed())
     assert callers.update(project, memory_pb2.Memory(id="m", trust=0.7), "trust").trust == pytest.approx(0.7)
     assert callers.update(project, memory_pb2.Memory(id="m", trust=0.2), "trust").trust == pytest.approx(0.2)

@@ -57,7 +57,8 @@ def test_voices_that_call_the_first_wrong_put_it_behind_the_second(service: Stub
     assert (after.hits[0].verdict, after.hits[0].wrong_count) == (1, 0)
 
 
-def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stubs, island: str) -> None:
+def test_one_verdict_moves_little_and_wrong_moves_more_also_when_replayed(service: Stubs, island: str) -> None:
+    """S3-28."""
     before = hits(service, island)
     judge(service, island, WRONG, "early", session_id="a")
     judge(service, island, HELPFUL, "late", session_id="a")
@@ -65,6 +66,9 @@ def test_one_verdict_moves_little_and_wrong_moves_more_than_helpful(service: Stu
     assert after["early"].verdict == pytest.approx(1 - 0.4 / 3)
     assert after["late"].verdict == pytest.approx(1.02)
     assert after["early"].score == pytest.approx((1 - 0.4 / 3) * before["early"].score, abs=1e-5)
+    judge(service, island, HELPFUL, "early", session_id="b")
+    replayed = service.learning.ReplayLearning(project=island)
+    assert replayed.digest == replayed.replayed_digest
 
 
 def test_a_voice_has_one_verdict_on_a_memory_its_last(service: Stubs, island: str) -> None:
@@ -108,7 +112,7 @@ def test_no_count_of_verdicts_removes_a_memory_or_brings_an_unrelated_one(servic
     assert bread.score <= 1
 
 
-def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, island: str) -> None:
+def test_a_corrected_text_and_a_memory_that_comes_again_begin_anew(service: Stubs, island: str) -> None:
     judge(service, island, WRONG, "early", session_id="a")
     edit(service, island, pb.Memory(id="early", title="the early ferry"), "title")
     assert hits(service, island)["early"].wrong_count == 1
@@ -116,9 +120,6 @@ def test_a_corrected_text_begins_anew_and_other_edits_do_not(service: Stubs, isl
     assert hits(service, island)["early"].wrong_count == 0
     edit(service, island, pb.Memory(id="early", content=FERRY["early"]), "content")
     assert hits(service, island)["early"].wrong_count == 1
-
-
-def test_a_memory_that_comes_again_under_its_id_has_no_verdicts(service: Stubs, island: str) -> None:
     judge(service, island, WRONG, "early", session_id="a")
     service.memory.DeleteMemories(project=island, ids=["early"])
     learn(service, island, note(FERRY["early"], id="early"))
@@ -141,14 +142,6 @@ def test_explain_says_how_many_called_it_wrong_and_what_takes_it_back(service: S
     assert lost.outcome == explain_pb2.EXPLAIN_OUTCOME_LOST
     assert "3 of 4 verdicts" in lost.sentence
     assert [change.field for change in lost.changes] == ["tuning.top_k"]
-
-
-def test_replaying_the_log_finds_the_same_verdicts(service: Stubs, island: str) -> None:
-    """S3-28."""
-    judge(service, island, WRONG, "early", session_id="a")
-    judge(service, island, HELPFUL, "early", session_id="b")
-    replayed = service.learning.ReplayLearning(project=island)
-    assert replayed.digest == replayed.replayed_digest
 
 
 Verdicts = dict[str, context.Judgement.ValueType]
@@ -201,12 +194,15 @@ def test_ids_that_the_project_does_not_have_are_listed_and_not_kept(service: Stu
     assert len(given(service, harbour)) == 1
 
 
-def test_a_repeated_request_counts_once(service: Stubs, harbour: str) -> None:
+def test_a_repeated_request_counts_once_and_a_memory_has_one_verdict(service: Stubs, harbour: str) -> None:
     request_id = str(uuid.uuid4())
     first = give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id)
     assert give(service, harbour, {"a": HELPFUL, "never": WRONG}, request_id=request_id) == first
     assert counts(service, harbour) == (1, 0, 0)
     assert refused(service, harbour, {"a": WRONG}, request_id=request_id).reason == "REQUEST_ID_REUSED"
+    twice = [context.FeedbackVerdict(memory_id="a", judgement=judgement) for judgement in (HELPFUL, WRONG)]
+    refusal = failure(service.context.Feedback, project=harbour, verdicts=twice)
+    assert set(refusal.violations) == {"verdicts[1].memory_id"}
 
 
 def test_a_note_alone_is_kept(service: Stubs, harbour: str) -> None:
@@ -232,12 +228,6 @@ def test_bad_feedback_is_refused_by_the_fields_name(
 ) -> None:
     refusal = refused(service, harbour, verdicts, **fields)
     assert (refusal.code, set(refusal.violations)) == (grpc.StatusCode.INVALID_ARGUMENT, {named})
-
-
-def test_a_memory_has_one_verdict(service: Stubs, harbour: str) -> None:
-    twice = [context.FeedbackVerdict(memory_id="a", judgement=judgement) for judgement in (HELPFUL, WRONG)]
-    refusal = failure(service.context.Feedback, project=harbour, verdicts=twice)
-    assert set(refusal.violations) == {"verdicts[1].memory_id"}
 
 
 def test_feedback_on_an_unknown_project_is_not_found_and_makes_none(service: Stubs) -> None:

@@ -247,15 +247,11 @@ def teach(service: Stubs, project: str) -> None:
     learn(service, project, *(fragment(path, symbol, text, language="python") for path, (symbol, text) in CODE.items()))
 
 
-def test_a_chinese_question_finds_the_english_function(service: Stubs, project: str) -> None:
+def test_a_chinese_question_finds_the_english_function_by_words_that_are_told(service: Stubs, project: str) -> None:
     teach(service, project)
     for question, symbol in (("缓存失效", "invalidate_cache"), ("失败以后怎么退避重试？", "retry_with_backoff")):
         hits = ask(service, project, question, preset=recall.PRESET_AGENT).hits
         assert hits[0].memory.code_fragment.symbol == symbol
-
-
-def test_the_receipt_says_what_was_looked_for_and_by_which_glossary(service: Stubs, project: str) -> None:
-    teach(service, project)
     receipt = ask(service, project, "缓存失效", preset=recall.PRESET_AGENT).receipt
     told = [(each.term, list(each.words)) for each in receipt.gloss]
     assert told == [("缓存", ["cache"]), ("失效", ["expire", "invalidate"])]
@@ -269,8 +265,8 @@ def terms(service: Stubs, project: str, question: str) -> dict[str, list[str]]:
     return {each.term: list(each.words) for each in receipt.gloss}
 
 
-def test_an_alias_joins_the_glossary_of_its_project_and_leaves_it_with_its_domain(service: Stubs, project: str) -> None:
-    """S0-10, S0-06."""
+def test_aliases_and_keywords_join_the_glossary_of_their_project(service: Stubs, project: str) -> None:
+    """S0-10, S0-06, S3-34."""
     teach(service, project)
     teach(service, f"{project}-other")
     question = "账脉的失效"
@@ -280,11 +276,6 @@ def test_an_alias_joins_the_glossary_of_its_project_and_leaves_it_with_its_domai
     assert "账脉" not in terms(service, f"{project}-other", question)
     service.memory.DeleteMemories(project=project, ids=[learnt.results[0].id])
     assert terms(service, project, question) == {"失效": ["expire", "invalidate"]}
-
-
-def test_keywords_of_an_entry_join_it_too(service: Stubs, project: str) -> None:
-    """S3-34."""
-    teach(service, project)
     learn(service, project, entry("core", "Tidewood core", "grows by the sea"))
     assert "硬木头" not in terms(service, project, "硬木头怎么失效")
     keywords = learning.EntryKeywords(memory_id="core", keywords=["硬木头"])

@@ -208,15 +208,11 @@ def recalled(repayment: Stubs) -> recall.RecallResponse:
     return ask(repayment, UNAIDED, SENTENCE, preset=recall.PRESET_CODE)
 
 
-def test_the_repayment_records_come_first(recalled: recall.RecallResponse) -> None:
-    """S0-01, S0-02, S0-05, S0-15, S0-29."""
+def test_records_come_first_whole_with_their_domain_and_its_java_files(recalled: recall.RecallResponse) -> None:
+    """S0-01, S0-02, S0-05, S0-15, S0-29, S0-07, S0-16, S0-17, S0-18, S0-10, S0-04, S0-08, S0-12."""
     first_four = [hit.memory.learning_record.question for hit in recalled.hits[:4]]
     assert "还款方式有哪些类型？" in first_four
     assert sum("还" in question or "息" in question for question in first_four) >= 3
-
-
-def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse) -> None:
-    """S0-07, S0-16, S0-17, S0-18."""
     records = [hit for hit in recalled.hits if hit.memory.kind == pb.MEMORY_KIND_LEARNING_RECORD]
     assert 0 < records[0].score <= 1
     for hit in records:
@@ -229,30 +225,18 @@ def test_a_hit_is_the_whole_record_and_its_score(recalled: recall.RecallResponse
     assert domain.key_files
     assert code.code_fragment.path
     assert code.content
-
-
-def test_the_domain_is_found_by_its_name(recalled: recall.RecallResponse) -> None:
-    """S0-10, S0-04."""
     assert recalled.domains[0].memory.domain_knowledge.domain == "还款"
     assert recall.RECALL_PATH_DOMAIN in recalled.domains[0].paths
     assert "还款" in recalled.intent.domains
-
-
-def test_the_java_files_of_the_domain_are_recalled(recalled: recall.RecallResponse) -> None:
-    """S0-08, S0-29."""
     files = {hit.memory.code_fragment.path.rsplit("/", 1)[-1] for hit in recalled.code_fragments}
     assert {"RepaymentService.java", "RepaymentType.java", "RepaymentCalculator.java"} <= files
-
-
-def test_the_receipt_says_what_ran(recalled: recall.RecallResponse) -> None:
-    """S0-12."""
     assert stages(recalled.receipt) == ["intent", "embed", "gather", "late_interaction", "fuse", "diversify", "load"]
     groups = {recall.HitGroup.Name(group.group) for group in recalled.receipt.groups}
     assert groups == {"HIT_GROUP_DOMAINS", "HIT_GROUP_CODE", "HIT_GROUP_MAIN"}
     assert not recalled.degraded
 
 
-def test_the_section_has_the_documents_shape(repayment: Stubs) -> None:
+def test_the_section_has_the_documents_shape_and_english_stands_among_chinese(repayment: Stubs) -> None:
     """S0-20, S0-21, S0-22, S0-23, S0-24, S0-26, S0-30."""
     asked = recall.RecallRequest(query_text=SENTENCE, preset=recall.PRESET_CODE)
     rendered = repayment.context.Render(project=UNAIDED, recall=asked)
@@ -266,14 +250,8 @@ def test_the_section_has_the_documents_shape(repayment: Stubs) -> None:
     assert any(line.startswith("涉及文件: ") and "RepaymentType.java" in line for line in lines)
     assert rendered.token_count <= rendered.budget_tokens == 4000
     assert rendered.intent.domains
-
-
-def test_indexing_again_sends_nothing(repayment: Stubs) -> None:
+    hits = ask(repayment, UNAIDED, "How does the list API paginate?", preset=recall.PRESET_CODE).hits
+    assert hits[0].memory.id == "learned/pagination"
     report = index(repayment)
     assert (report.sent, report.deleted) == (0, 0)
     assert report.unchanged > 0
-
-
-def test_an_english_question_finds_english_among_chinese(repayment: Stubs) -> None:
-    hits = ask(repayment, UNAIDED, "How does the list API paginate?", preset=recall.PRESET_CODE).hits
-    assert hits[0].memory.id == "learned/pagination"
