@@ -172,7 +172,8 @@ def watching(service: Stubs, project: str, **asked: Any) -> Iterator[Iterator[me
     """The messages of a watch after its start."""
     call = service.memory.WatchMemories(project=project, allow_missing=True, **asked, timeout=60)
     try:
-        assert next(call).WhichOneof("news") == "start"
+        start = next(call)
+        assert (start.WhichOneof("news"), start.seq) == ("start", asked.get("after_seq", start.seq))
         yield call
     finally:
         call.cancel()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from google.protobuf.timestamp_pb2 import Timestamp
+
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import recall_pb2, session_pb2, settings_pb2
 from hummock_client.v1 import session_service_pb2 as pb
@@ -47,24 +49,28 @@ def texts(messages: Iterable[session_pb2.ChatMessage | context.PromptMessage]) -
 
 
 def learn_turn(
-    service: Stubs, project: str, session_id: str, user: str, assistant: str, *, request_id: str = ""
-) -> context.LearnTurnResponse:
-    sides = context.TurnSide(text=user), context.TurnSide(text=assistant)
-    return learn_sides(service, project, session_id, *sides, request_id=request_id)
-
-
-def learn_sides(
     service: Stubs,
     project: str,
     session_id: str,
-    user: context.TurnSide,
-    assistant: context.TurnSide,
+    user: str,
+    assistant: str,
     *,
-    request_id: str = "",
+    ids: tuple[str, str] = ("", ""),
+    at: Timestamp | None = None,
+    **more: Any,
 ) -> context.LearnTurnResponse:
-    return service.context.LearnTurn(
-        project=project, request_id=request_id, session_id=session_id, user=user, assistant=assistant
-    )
+    """A turn of two texts, whose messages may have ids, and which may have been said before."""
+    sides = (context.TurnSide(text=user, message_id=ids[0]), context.TurnSide(text=assistant, message_id=ids[1]))
+    if at is not None:
+        for side in sides:
+            side.create_time.CopyFrom(at)
+    return learn_sides(service, project, session_id, *sides, **more)
+
+
+def learn_sides(
+    service: Stubs, project: str, session_id: str, user: context.TurnSide, assistant: context.TurnSide, **more: Any
+) -> context.LearnTurnResponse:
+    return service.context.LearnTurn(project=project, session_id=session_id, user=user, assistant=assistant, **more)
 
 
 def render_turn(

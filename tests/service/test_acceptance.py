@@ -236,11 +236,13 @@ def test_the_newest_messages_come_first_and_then_each_that_is_appended(service: 
         assert next(replies) == ["还款", "answer"]
 
 
-def test_a_session_without_messages_says_so_at_once(service: Stubs, talking: str) -> None:
+def test_a_watch_begins_with_no_messages_and_ends_with_its_session(service: Stubs, talking: str) -> None:
     with following(service, talking, "s") as replies:
         assert next(replies) == []
         append(service, talking, "s", "first")
         assert next(replies) == ["first"]
+        service.session.DeleteSession(project=talking, id="s")
+        assert failure(next, replies).code is grpc.StatusCode.NOT_FOUND
 
 
 def test_a_watch_goes_on_behind_a_position(service: Stubs, talking: str) -> None:
@@ -266,13 +268,6 @@ def test_a_watch_sees_no_other_session_and_no_other_project(service: Stubs, proj
         append(service, other, "s", "of another project")
         append(service, project, "s", "mine")
         assert next(replies) == ["mine"]
-
-
-def test_a_watch_ends_when_its_session_is_deleted(service: Stubs, talking: str) -> None:
-    with following(service, talking, "s") as replies:
-        assert next(replies) == []
-        service.session.DeleteSession(project=talking, id="s")
-        assert failure(next, replies).code is grpc.StatusCode.NOT_FOUND
 
 
 def test_messages_of_several_writers_come_each_once_and_in_order(service: Stubs, talking: str) -> None:

@@ -1,4 +1,4 @@
-"""Questions of conversations in prompts and searches: never without their answers where there is room for both."""
+"""Questions of conversations: in prompts with their answers, and asked with what was said before where they need it."""
 
 from __future__ import annotations
 
@@ -172,23 +172,13 @@ def test_an_old_reply_to_the_same_words_stands_behind_what_was_told_since(
 ) -> None:
     """S4-48 (T2)."""
     june, august = (Timestamp(seconds=int(datetime(2026, month, 2, tzinfo=UTC).timestamp())) for month in (6, 8))
-    toy.context.LearnTurn(
-        project=session,
-        session_id="s",
-        user=context.TurnSide(text=question, create_time=june),
-        assistant=context.TurnSide(text=old, create_time=june),
-    )
+    learn_turn(toy, session, "s", question, old, at=june)
     assert old in prompt(toy, session, question, preset=preset).text
     learn(toy, session, note(new, origin=USER, create_time=august))
     now, then = places(prompt(toy, session, question, preset=preset).text, new, old)
     assert 0 <= now < then
     assert [one.content for one in toy.context.Search(project=session, query_text=question).results][:2] == [new, old]
-    toy.context.LearnTurn(
-        project=session,
-        session_id="s",
-        user=context.TurnSide(text=question),
-        assistant=context.TurnSide(text="As you told me."),
-    )
+    learn_turn(toy, session, "s", question, "As you told me.")
     again, now, then = places(prompt(toy, session, question, preset=preset).text, "As you told me.", new, old)
     assert 0 <= again < now < then
 
@@ -249,3 +239,96 @@ def test_a_stable_prefix_holds_no_question_alone(toy: Stubs, session: str, form:
         for each in range(4):
             question, answer = places(rendered.text, f"webhook number {each}", f"Grey{each}")
             assert question < 0 or answer >= 0
+
+
+CODE = recall_pb2.PRESET_CODE
+
+# Facts of one kind about two subjects, what was asked before, and a question that fits both facts.
+FOLLOW_UPS = {
+    "en": (
+        ("Luna is fed at the clinic on Hill Road.", "Biscuit is fed at the clinic on Harbour Street."),
+        "How old is Biscuit?",
+        "And where is he fed?",
+    ),
+    "zh": (
+        ("旺财的疫苗是社区的流动车来打的。", "豆包的疫苗在长江路的安安宠物医院打。"),
+        "豆包今年几岁了？",
+        "那它的疫苗呢？",
+    ),
+    "mixed": (
+        ("SearchGateway 的负责人是 Tomasz。", "CheckoutGateway 的负责人是 Priya。"),
+        "CheckoutGateway 部署在哪里？",
+        "它的负责人呢？",
+    ),
+}
+BETWEEN = {"thanks between": ("谢谢", "Thanks!"), "nothing between": ()}
+
+
+@pytest.fixture(params=FOLLOW_UPS)
+def follow_up(request: pytest.FixtureRequest, toy: Stubs, project: str) -> tuple[str, str]:
+    """The second fact, told first so that the other is the newer one, and the question that fits both."""
+    (other, wanted), earlier, asks = FOLLOW_UPS[request.param]
+    learn(toy, project, note(wanted, id="wanted"), note(other, id="other"))
+    toy.session.CreateSession(project=project, id="s")
+    learn_turn(toy, project, "s", earlier, "Let me see.")
+    return asks, wanted
+
+
+def recalled(toy: Stubs, project: str, text: str, session: str = "s", **more: Any) -> recall_pb2.RecallResponse:
+    return toy.context.Recall(project=project, query_text=text, session_id=session, **{"preset": CHAT, **more})
+
+
+def found(reply: recall_pb2.RecallResponse) -> list[str]:
+    return [hit.memory.id for hit in reply.hits]
+
+
+def is_joined(reply: recall_pb2.RecallResponse | context.RenderResponse) -> bool:
+    return recall_pb2.RECALL_STAGE_FOLLOW_UP in [each.stage for each in reply.receipt.stages]
+
+
+@pytest.mark.parametrize("preset", [CHAT, AGENT])
+@pytest.mark.parametrize("between", BETWEEN.values(), ids=BETWEEN)
+def test_it_is_about_what_was_asked_before(
+    toy: Stubs, project: str, follow_up: tuple[str, str], preset: int, between: tuple[str, ...]
+) -> None:
+    """S1-21."""
+    for said in between:
+        learn_turn(toy, project, "s", said, "You are welcome.")
+    reply = recalled(toy, project, follow_up[0], preset=preset)
+    assert found(reply).index("wanted") < found(reply).index("other")
+    assert is_joined(reply)
+
+
+def test_the_turns_before_are_no_hits_and_may_be_the_requests(
+    toy: Stubs, project: str, follow_up: tuple[str, str]
+) -> None:
+    hits = recalled(toy, project, follow_up[0], preset=AGENT).hits
+    assert not [hit for hit in hits if hit.memory.origin == memory_pb2.ORIGIN_USER_INPUT]
+    text, wanted = follow_up
+    recall = recall_pb2.RecallRequest(query_text=text, preset=CHAT, session_id="s")
+    assert wanted in toy.context.Render(project=project, recall=recall).text
+    earlier = next(earlier for facts, earlier, _ in FOLLOW_UPS.values() if wanted in facts)
+    said = [context.PromptMessage(role=context.PROMPT_ROLE_USER, content=each) for each in (earlier, text)]
+    recall = recall_pb2.RecallRequest(query_text=text, preset=AGENT)
+    request = context.RenderRequest(
+        project=project, recall=recall, form=context.RENDER_FORM_MESSAGES, history=said[:1], current=said[1]
+    )
+    assert is_joined(toy.context.Render(request))
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        ("Where is Luna fed in winter, at the clinic?", {}),
+        ("谢谢", {}),
+        ("And where is he fed?", {"session": ""}),
+        ("And where is he fed?", {"session": "another"}),
+        ("And where is he fed?", {"preset": CODE}),
+        ("And where is he fed?", {"paths": [recall_pb2.RECALL_PATH_KEYWORD]}),
+    ],
+    ids=["complete", "small talk", "no session", "another session", "code", "one path"],
+)
+def test_any_other_question_is_asked_once(
+    toy: Stubs, project: str, follow_up: tuple[str, str], text: str, more: dict[str, Any]
+) -> None:
+    assert not is_joined(recalled(toy, project, text, **more))

@@ -1,4 +1,4 @@
-"""The garden as its screen needs it: listed, filtered, edited; and the caller's own facts of memories."""
+"""The garden as its screen needs it: listed, filtered, edited; facts of the caller, and files changed in a turn."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from tests.service.calls import (
     told,
     watching,
 )
+from tests.service.conversing import create
 from tests.service.inputs import fragment, note
 from tests.service.running import Stubs
 
@@ -234,3 +235,65 @@ def test_code_is_recalled_and_listed_by_the_folder_that_it_lies_in(service: Stub
     # A file that comes later is below it too.
     learn(service, project, fragment("src/pay/new.py", "pay", "def pay(): ...", id="new"))
     assert "new" in memory_ids(service, project, filter=pb.MemoryFilter(paths=["src/pay/"]))
+
+
+CHANGED = ["src/pay.py", "docs/还款.md"]
+USER, ANSWER = "Round refunds to the cent", "The refund is rounded to the cent, half up."
+
+
+def turn(project: str, files: list[str], answer: str = ANSWER, **more: Any) -> context.LearnTurnRequest:
+    request = context.LearnTurnRequest(project=project, session_id="s", files=files)
+    request.user.CopyFrom(context.TurnSide(text=USER, message_id="1"))
+    request.assistant.CopyFrom(context.TurnSide(text=answer, message_id="2"))
+    request.MergeFrom(context.LearnTurnRequest(**more))
+    return request
+
+
+def recalled(service: Stubs, project: str, *paths: str) -> set[str]:
+    """What is recalled of a refund at these paths."""
+    where = pb.MemoryFilter(paths=paths)
+    asked = recall.RecallRequest(project=project, query_text="what did we change about the refund?", filter=where)
+    return {hit.memory.content for hit in service.context.Recall(asked).hits}
+
+
+@pytest.fixture
+def changed(service: Stubs, project: str) -> str:
+    """A project with a turn in which files were changed, and one in which none was."""
+    create(service, project, "s")
+    service.context.LearnTurn(turn(project, [*CHANGED, *CHANGED]))
+    learn(service, project, pb.Memory(content="A refund is paid within three days."))
+    return project
+
+
+def test_a_turn_is_found_by_the_files_that_it_changed_and_by_no_other(service: Stubs, changed: str) -> None:
+    for path in ("src/pay.py", "pay.py", "src/", "docs/", "还款.md", "docs/还款.md"):
+        assert recalled(service, changed, path) == {USER, ANSWER}, path
+    for path in ("ay.py", "rc/", "pay.py/", "src"):
+        assert recalled(service, changed, path) == set(), path
+
+
+def test_both_sides_show_each_file_once_and_an_answer_anew_brings_its_own(service: Stubs, changed: str) -> None:
+    where = pb.MemoryFilter(paths=["src/"])
+    listed = service.memory.ListMemories(project=changed, filter=where).memories
+    assert [list(one.files) for one in listed] == [CHANGED, CHANGED]
+    longer = turn(changed, [*CHANGED, "src/refund.py"], f"{ANSWER} Tests are green.", replace_answer=True)
+    service.context.LearnTurn(longer)
+    assert recalled(service, changed, "refund.py") == {f"{ANSWER} Tests are green."}
+
+
+def test_files_can_be_changed_and_removed_with_their_filter(service: Stubs, project: str) -> None:
+    (result,) = learn(service, project, pb.Memory(content="The refund is late.", files=["a.py"])).results
+    edit(service, project, pb.Memory(id=result.id, files=["src/b.py"]), "files")
+    assert (recalled(service, project, "a.py"), recalled(service, project, "b.py")) == (set(), {"The refund is late."})
+    assert service.memory.DeleteMemories(project=project, filter=pb.MemoryFilter(paths=["src/"])).deleted_count == 1
+
+
+@pytest.mark.parametrize(
+    "path", ["/etc/passwd", "../pay.py", "src/../pay.py", "./pay.py", "src//a", "src/", "C:/a", "a\\b"]
+)
+def test_a_path_that_is_not_below_the_root_is_refused(service: Stubs, project: str, path: str) -> None:
+    create(service, project, "s")
+    refused = failure(service.context.LearnTurn, turn(project, ["src/pay.py", path]))
+    assert list(refused.violations) == ["files[1]"]
+    refused = failure(service.context.Learn, project=project, memories=[pb.Memory(content="a", files=[path])])
+    assert list(refused.violations) == ["memories[0].files[0]"]

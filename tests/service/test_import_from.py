@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2 as pb
 from tests.importing import made
 from tests.importing.made import SESSION, claude, claude_turn, moment, write_lines
 from tests.service.calls import hummock
+from tests.service.conversing import learn_turn
 from tests.service.running import Stubs
 
 KEY = "AKIAABCDEFGHIJKLMNOP"
@@ -206,12 +206,7 @@ def test_a_fork_of_a_session_stores_no_turn_a_second_time(service: Stubs, projec
 def test_a_turn_that_the_hook_has_stored_is_left_alone(service: Stubs, project: str, tmp_path: Path) -> None:
     file = write_lines(tmp_path / "s.jsonl", [*claude_turn(1, "one?", "One."), *claude_turn(2, "two?", "Two.")])
     service.session.CreateSession(project=project, id=SESSION)
-    service.context.LearnTurn(
-        project=project,
-        session_id=SESSION,
-        user=context_pb.TurnSide(text="one?", message_id="user-1:user"),
-        assistant=context_pb.TurnSide(text="One.", message_id="user-1:agent"),
-    )
+    learn_turn(service, project, SESSION, "one?", "One.", ids=("user-1:user", "user-1:agent"))
     outcome = taken_in(service, "--from", "claude-code", str(file), "--project", project)
     assert (outcome["new"], outcome["elsewhere"]) == (2, 2)
     assert sorted(texts(service, project)) == ["One.", "Two.", "one?", "two?"]

@@ -171,7 +171,8 @@ def test_every_writer_is_told_of_edits_and_removals_too(service: Stubs, project:
         (event,) = next(news).events.events
         assert (event.change, event.memory.content, event.memory.emotion_label) == (UPDATED, "on friday", "fear")
         remove(service, project, "a")
-        assert told(next(news)) == [(DELETED, "a")]
+        (event,) = next(news).events.events
+        assert (event.change, event.id, event.HasField("memory")) == (DELETED, "a", False)
 
 
 def test_a_watch_that_was_cut_off_goes_on_where_it_was(service: Stubs, project: str) -> None:
@@ -182,7 +183,9 @@ def test_a_watch_that_was_cut_off_goes_on_where_it_was(service: Stubs, project: 
     learn(service, project, note("two", id="b"))
     learn(service, project, note("three", id="c"))
     with watching(service, project, after_seq=seq) as news:
-        assert told(next(news)) == [(CREATED, "b"), (CREATED, "c")]
+        behind = next(news)
+        assert (told(behind), behind.seq) == ([(CREATED, "b"), (CREATED, "c")], seq + 2)
+        assert [event.seq for event in behind.events.events] == [seq + 1, seq + 2]
 
 
 def test_a_filter_tells_of_its_own_and_of_what_leaves_it(service: Stubs, project: str) -> None:

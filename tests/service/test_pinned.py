@@ -16,6 +16,7 @@ from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import recall_pb2
 from tests.render.hostile import assert_disarmed
 from tests.service.calls import change_settings, edit, export, failure, hummock, learn, memory_ids, render, take_in
+from tests.service.conversing import learn_turn
 from tests.service.running import Stubs, calling_by_token
 
 ALLERGY = "I am allergic to peanuts; never offer me any."
@@ -157,12 +158,8 @@ def test_only_an_administrator_pins_what_nobody_vouches_for(
 
 def test_a_changed_answer_of_a_model_is_no_longer_pinned(toy: Stubs, project: str) -> None:
     toy.session.CreateSession(project=project, id="s")
-    turn = toy.context.LearnTurn(
-        project=project,
-        session_id="s",
-        user=context.TurnSide(text="What shall I remember of snacks?", message_id="u"),
-        assistant=context.TurnSide(text="You are allergic to peanuts.", message_id="a"),
-    )
+    said = ("What shall I remember of snacks?", "You are allergic to peanuts.")
+    turn = learn_turn(toy, project, "s", *said, ids=("u", "a"))
     edit(toy, project, pb.Memory(id=turn.assistant.memory_id, pinned=True), "pinned")
     assert shown(toy, project) == [turn.assistant.memory_id]
     toy.session.UpdateMessage(

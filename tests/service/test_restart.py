@@ -1,13 +1,16 @@
-"""A service that starts again over its directory: it goes on as it was, and keeps what a project says it keeps."""
+"""A service that starts again over its directory: it goes on as it was, also when another model is set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+from bench import toy_models
+from hummock_client.v1 import admin_service_pb2 as admin
 from hummock_client.v1 import memory_pb2 as pb
 from hummock_client.v1 import memory_service_pb2 as memory
 from tests.service.calls import ask, change_settings, chat, learn, memory_ids, told, watching
@@ -18,6 +21,7 @@ from tests.service.test_stable_prefix import Conversation, fill, question
 from tests.service.test_verdicts import FERRY, HELPFUL, WRONG, counts, give, given, hits, judge
 
 pytestmark = pytest.mark.timed
+
 
 Restarted = tuple[Stubs, dict[str, Any]]
 
@@ -113,3 +117,51 @@ def test_what_is_too_much_is_forgotten_and_told(restarted: Restarted) -> None:
     listed = service.memory.ListMemories(project="kept").memories
     assert [one.kind for one in listed] == [pb.MEMORY_KIND_CODE_FRAGMENT, pb.MEMORY_KIND_NOTE]
     assert memory_ids(service, "others") == ["one", "two"]
+
+
+_LOOKS = 1000
+
+
+def model_of(service: Stubs) -> admin.ModelStatus:
+    return service.admin.GetStatus().model
+
+
+def await_all(service: Stubs) -> None:
+    """Until the advice says that all memories have vectors of the next model."""
+    for _ in range(_LOOKS):
+        if "restart the service to use it" in model_of(service).advice:
+            return
+        Event().wait(0.02)
+    raise AssertionError(model_of(service).advice)
+
+
+@pytest.mark.storeless  # databases keep their model
+def test_memories_are_embedded_anew_while_the_service_answers_and_the_next_start_switches(tmp_path: Path) -> None:
+    """And back, when the setting names the former model again; one that is learnt last waits for its vectors."""
+    models = tmp_path / "models"
+    first, second = (toy_models.build_tiny(models, is_int8=is_int8).name for is_int8 in (True, False))
+    texts = ["the harbour lamp burns oil", "red kites over the bay", "先本后息的还款方式"]
+
+    def answers(service: Stubs) -> list[str]:
+        return [ask(service, "p", text).hits[0].memory.id for text in texts]
+
+    with in_thread(settings(tmp_path / "data", models, first)) as service:
+        learn(service, "p", *(note(text, id=f"m{number}") for number, text in enumerate(texts)))
+        space = model_of(service).emb_space
+
+    with in_thread(settings(tmp_path / "data", models, second)) as service:
+        assert (model_of(service).name, model_of(service).emb_space) == (first, space)
+        assert answers(service) == ["m0", "m1", "m2"]
+        await_all(service)
+        assert answers(service) == ["m0", "m1", "m2"]
+
+    with in_thread(settings(tmp_path / "data", models, second)) as service:
+        assert model_of(service).name == second
+        assert model_of(service).advice == ""
+        assert answers(service) == ["m0", "m1", "m2"]
+        learn(service, "p", note("blue tide at noon", id="m3"))
+
+    with in_thread(settings(tmp_path / "data", models, first)) as service:
+        assert (model_of(service).name, model_of(service).emb_space) == (first, space)
+        assert answers(service) == ["m0", "m1", "m2"]
+        assert ask(service, "p", "blue tide at noon").hits[0].memory.id == "m3"

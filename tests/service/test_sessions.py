@@ -245,13 +245,8 @@ def test_a_turn_is_recallable_when_it_is_answered(service: Stubs, talking: str) 
 def test_a_deferred_turn_is_found_by_words_at_once_and_by_meaning_when_its_vectors_are_there(
     service: Stubs, talking: str
 ) -> None:
-    reply = service.context.LearnTurn(
-        project=talking,
-        session_id="s",
-        user=context.TurnSide(text="repayment day is the tenth"),
-        assistant=context.TurnSide(text="noted: the repayment day"),
-        embedding=context.EMBEDDING_MODE_DEFERRED,
-    )
+    said = ("repayment day is the tenth", "noted: the repayment day")
+    reply = learn_turn(service, talking, "s", *said, embedding=context.EMBEDDING_MODE_DEFERRED)
     both = {reply.user.memory_id, reply.assistant.memory_id}
     assert {hit.memory.id for hit in ask(service, talking, "repayment day", min_seq=reply.seq).hits} == both
     await_vectors(service, talking)

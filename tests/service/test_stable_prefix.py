@@ -124,27 +124,21 @@ def test_the_best_memory_of_a_turn_is_always_in_the_text(stocked: tuple[Stubs, s
 
 
 @pytest.mark.long
-def test_a_deleted_memory_leaves_the_prefix_and_the_rest_of_it_stays(service: Stubs, project: str) -> None:
-    """1.1-11, S2-04: what was removed is rendered nowhere."""
-    fill(service, project)
-    conversation = Conversation(service, project)
-    first = conversation.turn(question(0))
-    gone, stays = (one.memory_id for one in first.memories[:2])
-    service.memory.DeleteMemories(project=project, ids=[gone])
-    second = conversation.turn(question(0))
-    assert f'id="{gone}"' not in second.text
-    assert f'id="{stays}"' in second.prefix.text
-    assert conversation.turn(question(1)).prefix.text == second.prefix.text
-
-
-@pytest.mark.long
-def test_a_changed_memory_is_rendered_as_it_is_now(service: Stubs, project: str) -> None:
+def test_the_prefix_has_a_changed_memory_as_it_is_and_no_deleted_one(service: Stubs, project: str) -> None:
+    """1.1-11, S2-04. What was removed is rendered nowhere."""
     fill(service, project)
     conversation = Conversation(service, project)
     changed = conversation.turn(question(0)).memories[0].memory_id
     learn(service, project, note("It was settled anew, by a vote.", id=changed))
     second = conversation.turn(question(0))
     assert "It was settled anew, by a vote." in second.prefix.text
+    assert conversation.turn(question(1)).prefix.text == second.prefix.text
+    first = conversation.turn(question(0))
+    gone, stays = (one.memory_id for one in first.memories[:2])
+    service.memory.DeleteMemories(project=project, ids=[gone])
+    second = conversation.turn(question(0))
+    assert f'id="{gone}"' not in second.text
+    assert f'id="{stays}"' in second.prefix.text
     assert conversation.turn(question(1)).prefix.text == second.prefix.text
 
 
@@ -158,18 +152,14 @@ def test_a_caller_that_rebases_gets_what_the_turns_have_recalled_most(stocked: t
     assert rebased.prefix.token_count > first.prefix.token_count
 
 
-def test_a_smaller_budget_takes_from_the_prefix_and_is_kept(stocked: tuple[Stubs, str]) -> None:
-    """1.1-11, S2-08."""
+def test_a_smaller_budget_takes_from_the_prefix_which_keeps_its_language(stocked: tuple[Stubs, str]) -> None:
+    """1.1-11, S2-08, S0-21."""
     service, project = stocked
     first = Conversation(service, project).turn(question(0))
     tail = {"form": context.RENDER_FORM_WATERFALL, "placement": context.PLACEMENT_TAIL}
     rendered = render(service, project, question(9), prefix_token=first.prefix.token, budget_tokens=260, **tail)
     assert rendered.token_count <= 260
     assert not rendered.over_budget
-
-
-def test_the_language_of_the_prefix_stays_when_a_turn_is_in_another(stocked: tuple[Stubs, str]) -> None:
-    """1.1-11, S0-21."""
     conversation = Conversation(*stocked, form=context.RENDER_FORM_CONTEXT)
     first = conversation.turn(question(0))
     assert "## Memories" in first.prefix.text

@@ -21,6 +21,7 @@ from tests.service.calls import (
     take_in,
     watching,
 )
+from tests.service.conversing import learn_turn
 from tests.service.inputs import note
 from tests.service.running import Stubs
 
@@ -105,12 +106,7 @@ def test_an_edited_text_is_read_again(toy: Stubs, project: str) -> None:
 
 def test_a_turn_that_names_a_day_tells_of_that_day(toy: Stubs, project: str) -> None:
     toy.session.CreateSession(project=project, id="s")
-    reply = toy.context.LearnTurn(
-        project=project,
-        session_id="s",
-        user={"text": "昨天我们去了动物园"},
-        assistant={"text": "The pandas were asleep."},
-    )
+    reply = learn_turn(toy, project, "s", "昨天我们去了动物园", "The pandas were asleep.")
     user = toy.memory.GetMemory(project=project, id=reply.user.memory_id).memory
     said = user.create_time.ToDatetime(UTC)
     yesterday = said - timedelta(days=1)

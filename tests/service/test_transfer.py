@@ -75,7 +75,7 @@ def export_of_notes(service: Stubs, project: str, count: int) -> list[TransferRe
 
 
 @pytest.mark.long
-def test_an_import_that_is_cut_off_keeps_what_was_answered_and_may_be_done_again(service: Stubs, project: str) -> None:
+def test_a_broken_import_may_be_done_again_and_says_whether_all_has_come(service: Stubs, project: str) -> None:
     records = export_of_notes(service, project, 130)
     moved = f"{project}-moved"
     call = service.project.ImportProject(import_messages(moved, enumerate(records, start=1)), timeout=60)
@@ -85,6 +85,12 @@ def test_an_import_that_is_cut_off_keeps_what_was_answered_and_may_be_done_again
     replies = take_in(service, moved, records)
     assert sum(reply.created_count + reply.unchanged_count for reply in replies) == 130
     assert export(service, moved) == records
+    assert [reply.whole for reply in take_in(service, moved, records)] == [False, False, True]
+    header, end = records[:1], records[-1:]
+    for sent in (records[:-1], records[1:], [*records, *records], header, end, [*records, *header], []):
+        assert not take_in(service, moved, sent)[-1].whole
+    records[-1].end.ClearField("record_count")
+    assert not take_in(service, moved, [*records[:5], *records[6:]])[-1].whole
 
 
 def test_wrong_lines_are_named_and_the_rest_is_stored(service: Stubs, project: str) -> None:
@@ -104,18 +110,6 @@ def test_a_message_without_a_project_ends_the_import(service: Stubs) -> None:
 
 def test_an_unknown_project_cannot_be_exported(service: Stubs) -> None:
     assert failure(export, service, "nobody's").code is grpc.StatusCode.NOT_FOUND
-
-
-@pytest.mark.long
-def test_the_last_answer_says_whether_a_whole_export_has_come(service: Stubs, project: str) -> None:
-    records = export_of_notes(service, project, 130)
-    moved = f"{project}-moved"
-    assert [reply.whole for reply in take_in(service, moved, records)] == [False, False, True]
-    header, end = records[:1], records[-1:]
-    for sent in (records[:-1], records[1:], [*records, *records], header, end, [*records, *header], []):
-        assert not take_in(service, moved, sent)[-1].whole
-    records[-1].end.ClearField("record_count")
-    assert not take_in(service, moved, [*records[:5], *records[6:]])[-1].whole
 
 
 CORE, PIER = "世界.图鉴.潮汐木芯", "世界.图鉴.栈桥"

@@ -100,20 +100,14 @@ def test_fifty_paraphrases_of_one_writer_leave_room_for_what_others_wrote(caller
     assert {"good-0", "good-1", "good-2"} <= set(ids(callers.recall(project, writer_cap=CAP)))
 
 
-def test_a_writer_who_is_alone_has_the_order_that_he_would_have_without(callers: Callers) -> None:
+def test_a_lone_writer_an_agents_notes_and_a_person_keep_the_order_without_the_cap(callers: Callers) -> None:
     learn(callers.carol, "alone", *attack(20), *honest())
     with_cap, without = callers.recall("alone", top_k=23), callers.recall("alone", top_k=23, writer_cap=10)
     assert ids(with_cap) == ids(without)
     assert not any(hit.over_writer_cap for hit in with_cap)
-
-
-def test_what_has_little_to_do_with_the_question_does_not_come_before_an_agents_notes(callers: Callers) -> None:
     learn(callers.carol, "agent", *attack(12))
     learn(callers.mallory, "agent", *(note(f"the garden has {at} roses", id=f"rose-{at}") for at in range(12)))
     assert ids(callers.recall("agent")) == ids(callers.recall("agent", writer_cap=10))
-
-
-def test_what_a_person_wrote_is_not_counted(callers: Callers) -> None:
     by_hand = [note(one.content, id=one.id) for one in attack(12)]
     learn(callers.carol, "by-hand", *by_hand)
     learn(callers.mallory, "by-hand", *honest())
@@ -148,11 +142,15 @@ def test_the_writer_is_whose_token_it_was_and_nobody_says_it_himself(callers: Ca
     assert callers.writer(project, "lamp") == "carol"
 
 
-def test_both_sides_of_a_turn_have_its_writer(callers: Callers) -> None:
+def test_both_sides_of_a_turn_and_an_import_keep_their_writer(callers: Callers) -> None:
     create(callers.carol, "turns", "s")
     learn_turn(callers.carol, "turns", "s", "where is the lamp?", "It stands on the pier.")
     assert len(callers.listed("turns", "carol")) == 2
     assert not callers.listed("turns", "mallory")
+    learn(callers.mallory, "from", summary("the lamp is lit", id="lamp"))
+    (reply,) = take_in(callers.root, "to", export(callers.root, "from"))
+    assert (reply.created_count, len(reply.failures)) == (1, 0)
+    assert callers.writer("to", "lamp") == "mallory"
 
 
 def test_what_a_writer_wrote_is_listed_and_forgotten_by_his_name(callers: Callers) -> None:
@@ -169,13 +167,6 @@ def test_what_a_writer_wrote_is_listed_and_forgotten_by_his_name(callers: Caller
     assert run.exit_code == 0, run.output
     assert "forgotten: 5 memories" in run.output
     assert callers.listed(project) == {"good-0", "good-1", "good-2"}
-
-
-def test_an_export_and_its_import_keep_the_writers(callers: Callers) -> None:
-    learn(callers.mallory, "from", summary("the lamp is lit", id="lamp"))
-    (reply,) = take_in(callers.root, "to", export(callers.root, "from"))
-    assert (reply.created_count, len(reply.failures)) == (1, 0)
-    assert callers.writer("to", "lamp") == "mallory"
 
 
 @pytest.mark.lmdb("readers follow LMDB beside its writer")
