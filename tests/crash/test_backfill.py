@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,9 +10,11 @@ import pytest
 from hummock.core.memory import Draft, MemoryKind, Payload
 from hummock_client.v1 import context_service_pb2 as context
 from hummock_client.v1 import recall_pb2 as recall
+from tests.crash.killing import is_killed
 from tests.service.calls import await_vectors
 from tests.service.inputs import note
 from tests.service.running import connected, in_process
+from tests.sure import sure
 from tests.workplace import Workplace, workplace
 
 pytestmark = pytest.mark.long
@@ -49,12 +48,10 @@ def test_kills_at_twenty_points_of_embedding_lose_nothing_and_double_nothing(tmp
     for point in range(0, 2 * POINTS, 2):
         directory = tmp_path / str(point)
         shutil.copytree(tmp_path / "waiting", directory)
-        command = [sys.executable, "-m", "tests.crash.embed_until_killed", str(directory), str(point)]
-        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+        assert is_killed("embed", point, directory)
         with workplace(directory) as work:
             there = vectors(work)
-            stored = work.store.project("p")
-            assert stored is not None
+            stored = sure(work.store.project("p"))
             assert sorted(there) == sorted(wanted)
             assert all(there[name] in ([], wanted[name]) for name in wanted)
             assert stored.pending_count == work.store.status().pending_count == list(there.values()).count([])

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +37,7 @@ from hummock.store.upkeep import moment
 from hummock.store.upkeep.check import check
 from hummock.store.upkeep.moment import Moment, ProjectDigest, digest_of
 from hummock.store.write.reanalyse import REANALYSED_KEY
+from tests.crash.killing import is_killed
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers
 from tests.store.opening import opened, opened_shared
@@ -239,8 +237,7 @@ def test_wherever_a_copy_is_cut_off_no_half_of_a_project_has_a_name(data: Path, 
 
 
 def test_what_a_copy_that_was_killed_has_left_is_cleared(data: Path, database: str) -> None:
-    command = [sys.executable, "-m", "tests.crash.copy_until_killed", str(data), database, "9"]
-    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert is_killed("copy", 9, data, database)
     with opened_shared(database) as shared:
         found = held(shared)
     assert set(found) < set(PROJECTS)
