@@ -37,22 +37,16 @@ def test_a_setting_is_learnt_once(stores: Stores, filled: Filled) -> None:
     assert again.bench.data_dir == filled.bench.data_dir
 
 
-def test_vectors_and_tags_are_those_of_the_corpus(filled: Filled) -> None:
+def test_vectors_tags_and_requests_are_those_of_the_corpus(filled: Filled) -> None:
     vectors, tagged = filled.vectors(), filled.tagged()
     for place in (0, 7, 239):
         memory = filled.corpus.memory(place)
         assert (vectors[place] == np.frombuffer(memory.vector.values, "<f4")).all()
         assert {tag for tag, has in tagged.items() if has[place]} == set(memory.tags)
-
-
-def test_shares_of_tags_are_about_what_their_names_say(filled: Filled) -> None:
     tagged = filled.tagged()
     assert 0.15 < tagged["quarter"].mean() < 0.35
     assert 0.65 < tagged["most"].mean() < 0.85
     assert tagged["narrow"].mean() < 0.06
-
-
-def test_no_two_requests_are_alike(filled: Filled) -> None:
     messages = [request.SerializeToString() for request in recall_requests(filled.corpus, range(300), "quarter")]
     assert len(set(messages)) == 300
 

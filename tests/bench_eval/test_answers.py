@@ -48,13 +48,9 @@ def test_every_word_is_asked_by_every_path(first_run: tuple[list[str], list[Answ
     ]
 
 
-def test_words_are_found_by_the_keyword_path(first_run: tuple[list[str], list[Answer], str]) -> None:
+def test_words_are_found_by_the_keyword_path_and_answers_kept(first_run: tuple[list[str], list[Answer], str]) -> None:
     _, found, _ = first_run
     assert {each.judged.ranks for each in found if each.path is RecallPath.KEYWORD} == {(1,)}
-
-
-def test_the_answers_are_kept_question_by_question(first_run: tuple[list[str], list[Answer], str]) -> None:
-    _, found, _ = first_run
     kept = json.loads(json.dumps(as_json(found)))
     assert [each["text"] for each in kept] == ["灯塔", "酱油", "阿桂"]
     assert all(set(each["paths"]) == set(RecallPath) for each in kept)
@@ -81,7 +77,7 @@ def test_another_spaces_store_is_redone(
     assert json.loads(record.read_text())["emb_space"] == first_run[2]
 
 
-def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() -> None:
+def test_paths_are_chosen_in_the_request_and_a_user_is_asked_for_as_the_preset_ships() -> None:
     question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
     by_path = {path: request(question, path) for path in RecallPath}
     assert [list(by_path[path].paths) for path in RecallPath] == [
@@ -89,6 +85,12 @@ def test_paths_are_chosen_in_the_request_and_nothing_else_reorders_the_hits() ->
     ]  # fmt: skip
     assert [by_path[path].late_interaction for path in RecallPath] == [False, False, False, True]
     assert {(each.tuning.relevance_weight, each.tuning.near_twin_bar) for each in by_path.values()} == {(1.0, 2.0)}
+    asked = request(question, RecallPath.RERANKED, CHAT)
+    assert asked.preset == recall_pb2.PRESET_CHAT
+    assert asked.tuning.top_k == 10
+    assert not asked.tuning.HasField("relevance_weight")
+    assert not asked.tuning.HasField("near_twin_bar")
+    assert not request(question, RecallPath.RERANKED, replace(CHAT, top_k=None)).tuning.HasField("top_k")
 
 
 def put(models_dir: Path, name: str) -> None:
@@ -111,16 +113,6 @@ def test_half_a_model_other_folders_and_the_toy_model_are_not_installed(tmp_path
     (tmp_path / "notes").mkdir()
     toy_models.build_tiny(tmp_path)
     assert installed(tmp_path) == installed(tmp_path / "nowhere") == []
-
-
-def test_a_user_is_asked_for_with_what_the_preset_ships() -> None:
-    question = Question(id="q", project="p", text="灯塔", relevant=frozenset({"m"}))
-    asked = request(question, RecallPath.RERANKED, CHAT)
-    assert asked.preset == recall_pb2.PRESET_CHAT
-    assert asked.tuning.top_k == 10
-    assert not asked.tuning.HasField("relevance_weight")
-    assert not asked.tuning.HasField("near_twin_bar")
-    assert not request(question, RecallPath.RERANKED, replace(CHAT, top_k=None)).tuning.HasField("top_k")
 
 
 def test_a_slice_of_another_preset_is_named_after_it() -> None:

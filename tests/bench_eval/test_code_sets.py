@@ -139,18 +139,16 @@ def asked_of(root: Path) -> dict[str, dict[str, frozenset[str]]]:
     return {each.name: {one.text: one.relevant for one in each.questions} for each in corpus.slices}
 
 
-def test_a_subject_asks_for_the_files_and_functions_that_its_commit_changed(repository: Path) -> None:
+def test_a_subject_asks_for_what_its_commit_changed_in_the_tree_before_it(repository: Path) -> None:
     commit(repository, "mill: break corn thrice", mill=MILL.replace("corn / 2", "corn / 3"))
     found = asked_of(repository)
     assert found["function"] == {"mill: break corn thrice": {f"{PLACE}#crush"}}
     assert found["file"] == {"mill: break corn thrice": {f"{PLACE}#grind", f"{PLACE}#crush"}}
     assert found["function@code"] == found["function"]
-
-
-def test_the_tree_is_learnt_as_it_was_before_the_commits(repository: Path) -> None:
-    commit(repository, "mill: break corn thrice", mill=MILL.replace("corn / 2", "corn / 3"))
     (memories,) = history(Path(), repository, (("tree", "main"),)).projects.values()
     assert not any("corn / 3" in each.content for each in memories)
+    (change,) = changes(repository, "tree", "main")
+    assert change.lines == {PLACE: ((8, 8),)}
 
 
 def test_a_new_function_between_two_others_changes_neither(repository: Path) -> None:
@@ -167,12 +165,6 @@ def test_files_that_were_made_removed_or_renamed_are_left_out(repository: Path) 
     run(repository, "commit", "-q", "-m", "lamp: call it light")
     commit(repository, "light: burn", light=SMALL_CLASS.replace("True", "1"))
     assert asked_of(repository)["file"] == {}
-
-
-def test_commits_are_told_by_the_lines_of_the_file_before_them(repository: Path) -> None:
-    commit(repository, "mill: break corn thrice", mill=MILL.replace("corn / 2", "corn / 3"))
-    (change,) = changes(repository, "tree", "main")
-    assert change.lines == {PLACE: ((8, 8),)}
 
 
 def test_a_clone_without_the_history_skips_the_set(repository: Path) -> None:

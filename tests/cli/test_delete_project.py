@@ -31,11 +31,8 @@ def test_delete_takes_no_for_an_answer(run: Run, fake: FakeService) -> None:
     assert deleted(fake) == []
 
 
-def test_delete_does_not_ask_where_it_is_told_so(run: Run, fake: FakeService) -> None:
-    assert run("projects", "delete", "还款", "--yes").exit_code == 0
-    assert [type(asked) for asked in fake.asked] == [pb.DeleteProjectRequest]
-
-
-def test_delete_takes_no_name_from_the_environment(run: Run, fake: FakeService) -> None:
+def test_delete_asks_unless_told_not_to_and_takes_no_name_from_the_environment(run: Run, fake: FakeService) -> None:
     assert run("projects", "delete", "--yes").exit_code == 2
     assert deleted(fake) == []
+    assert run("projects", "delete", "还款", "--yes").exit_code == 0
+    assert [type(asked) for asked in fake.asked] == [pb.DeleteProjectRequest]

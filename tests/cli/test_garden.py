@@ -31,26 +31,30 @@ def test_every_read_prints_its_reply_as_json(run: Run, arguments: tuple[str, ...
     assert Parse(result.stdout, reply).ByteSize() > 0
 
 
-def test_a_list_names_memories_and_the_next_page(run: Run) -> None:
+def test_a_list_names_the_next_page_and_the_status_model_store_and_learner(run: Run) -> None:
     result = run("memories", "ls")
     assert "潮汐木芯" in result.stdout
     assert "--page t1" in result.stderr
+    shown = run("status").stdout
+    assert "up 2 h" in shown
+    assert "bge-small-zh-v1.5, 512 dimensions" in shown
+    assert "1.0 of 2 MiB, 2 projects" in shown
+    assert "1 running, 0 waiting" in shown
+    assert "no language model, keywords come from observed turns; 0 turns waiting" in run("status").stdout
 
 
 @pytest.mark.long
-def test_a_stored_text_cannot_command_the_terminal(run: Run) -> None:
+def test_stored_text_commands_no_terminal_and_what_is_missing_or_nothing_is_said(run: Run) -> None:
     shown = run("memories", "get", "世界.图鉴.物品.潮汐木芯")
     assert "先息后本" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert "\x1b" not in run("memories", "ls").stdout
-
-
-@pytest.mark.long
-def test_missing_memories_are_named_and_end_with_status_1(run: Run) -> None:
     for verb in ("get", "rm"):
         result = run("memories", verb, "a", "gone")
         assert result.exit_code == 1
         assert "memory gone does not exist in this project" in result.stderr
+    assert run("memories", "edit", "m1").exit_code == 2
+    assert run("projects", "set", "p").exit_code == 2
 
 
 @pytest.mark.parametrize(("verb", "pinned"), [("pin", True), ("unpin", False)])
@@ -70,28 +74,13 @@ def test_a_watch_that_is_cut_off_says_where_to_go_on(run: Run, fake: FakeService
 
 
 @pytest.mark.long
-def test_an_edit_of_nothing_is_a_usage_error(run: Run) -> None:
-    assert run("memories", "edit", "m1").exit_code == 2
-    assert run("projects", "set", "p").exit_code == 2
-
-
-@pytest.mark.long
-def test_a_project_is_shown(run: Run) -> None:
+def test_a_project_is_shown_and_a_watch_prints_lines_of_json(run: Run) -> None:
     shown = run("projects", "show", "还款").stdout
     assert "Spring Boot, MyBatis" in shown
     assert "3 (3 NOTE)" in shown
-
-
-def test_status_tells_model_store_and_calls(run: Run) -> None:
-    shown = run("status").stdout
-    assert "up 2 h" in shown
-    assert "bge-small-zh-v1.5, 512 dimensions" in shown
-    assert "1.0 of 2 MiB, 2 projects" in shown
-    assert "1 running, 0 waiting" in shown
-
-
-def test_status_says_what_learns_without_a_language_model(run: Run) -> None:
-    assert "no language model, keywords come from observed turns; 0 turns waiting" in run("status").stdout
+    lines = run("memories", "watch", "--json").stdout.splitlines()
+    news = [Parse(line, memory_pb.WatchMemoriesResponse()) for line in lines]
+    assert [each.seq for each in news] == [7, 9, 99]
 
 
 @pytest.mark.long
@@ -107,13 +96,6 @@ def test_a_watch_prints_a_line_for_each_event(run: Run, group: str) -> None:
     assert "\x1b" not in result.stdout
     assert "behind write 7" in result.stderr
     assert "no longer known" in result.stderr
-
-
-@pytest.mark.long
-def test_a_watch_prints_a_line_of_json_for_each_message(run: Run) -> None:
-    lines = run("memories", "watch", "--json").stdout.splitlines()
-    news = [Parse(line, memory_pb.WatchMemoriesResponse()) for line in lines]
-    assert [each.seq for each in news] == [7, 9, 99]
 
 
 def test_rm_by_conditions_counts_and_asks(run: Run, fake: FakeService) -> None:
@@ -134,14 +116,10 @@ def test_rm_by_conditions_takes_no_for_an_answer(run: Run, fake: FakeService) ->
 
 
 @pytest.mark.long
-def test_rm_counts_alone_or_does_not_ask(run: Run, fake: FakeService) -> None:
-    assert "1 would be removed" in run("memories", "rm", "--tag", "x", "--dry-run").stdout
-    assert "1 removed" in run("memories", "rm", "--tag", "x", "--yes").stdout
-    assert [asked.dry_run for asked in fake.requests(memory_pb.DeleteMemoriesRequest)] == [True, False]
-
-
-@pytest.mark.long
-def test_rm_takes_ids_or_conditions(run: Run, fake: FakeService) -> None:
+def test_rm_takes_ids_or_conditions_and_counts_alone_or_does_not_ask(run: Run, fake: FakeService) -> None:
     for arguments in ([], ["a", "--tag", "x"], ["a", "--dry-run"]):
         assert run("memories", "rm", *arguments).exit_code == 2
     assert fake.requests(memory_pb.DeleteMemoriesRequest) == []
+    assert "1 would be removed" in run("memories", "rm", "--tag", "x", "--dry-run").stdout
+    assert "1 removed" in run("memories", "rm", "--tag", "x", "--yes").stdout
+    assert [asked.dry_run for asked in fake.requests(memory_pb.DeleteMemoriesRequest)] == [True, False]

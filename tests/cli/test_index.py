@@ -55,23 +55,17 @@ def test_index_says_what_the_project_is_made_with(run: Run, fake: FakeService, r
 
 
 @pytest.mark.long
-def test_index_reports_as_json(run: Run, repository: Path) -> None:
+def test_index_reports_as_json_and_names_what_it_leaves_out(run: Run, repository: Path) -> None:
     """S0-19."""
     report = json.loads(run("index", str(repository), "--json").stdout)
     assert (report["fragments"], report["sent"]) == (1, 1)
     assert report["walked"]["skipped"] == {"binary": 1}
     assert report["info"]["tech_stack"] == ["Spring Boot", "MyBatis"]
-
-
-@pytest.mark.long
-def test_index_names_what_it_leaves_out_when_asked(run: Run, repository: Path) -> None:
     assert "left out: logo.png (binary)" in run("index", str(repository), "--verbose").stderr
-
-
-def test_who_follows_does_not_wait(run: Run, repository: Path) -> None:
-    result = run("index", str(repository), "--watch", "--wait")
-    assert result.exit_code == 2
-    assert "leave out --wait" in result.stderr
+    result = run("index", str(repository), "--remove")
+    said = f"error: {repository} is no root that 还款 has an index of; indexed is nothing\n"
+    assert (result.exit_code, result.stderr) == (1, said)
+    assert run("index", str(repository), "--remove", "--watch").exit_code == 2
 
 
 @pytest.mark.long
@@ -123,31 +117,23 @@ def test_files_whose_ids_another_index_has_are_named(
     assert (report["taken"], report["sent"], report["deleted"]) == (["loan.py"], 0, 0)
 
 
-@pytest.mark.long
-def test_a_root_without_an_index_cannot_be_removed(run: Run, repository: Path) -> None:
-    result = run("index", str(repository), "--remove")
-    said = f"error: {repository} is no root that 还款 has an index of; indexed is nothing\n"
-    assert (result.exit_code, result.stderr) == (1, said)
-    assert run("index", str(repository), "--remove", "--watch").exit_code == 2
-
-
-def test_a_folder_with_nothing_to_index_is_said(run: Run, tmp_path: Path) -> None:
+def test_a_folder_with_nothing_to_index_or_that_is_not_there_is_said(run: Run, tmp_path: Path) -> None:
     result = run("index", str(tmp_path))
     assert result.exit_code == 0
     assert result.stdout.startswith("0 files: ")
     assert f"nothing in {tmp_path} is indexed" in result.stderr
-
-
-def test_a_file_is_no_folder(run: Run, repository: Path) -> None:
-    result = run("index", str(repository / "loan.py"))
-    assert (result.exit_code, result.stderr) == (1, f"error: {repository / 'loan.py'}: Not a directory\n")
-
-
-def test_a_folder_that_is_not_there_is_named(run: Run, tmp_path: Path) -> None:
     result = run("index", str(tmp_path / "absent"))
     assert result.exit_code == 1
     assert str(tmp_path / "absent") in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_file_is_no_folder_and_who_follows_does_not_wait(run: Run, repository: Path) -> None:
+    result = run("index", str(repository / "loan.py"))
+    assert (result.exit_code, result.stderr) == (1, f"error: {repository / 'loan.py'}: Not a directory\n")
+    result = run("index", str(repository), "--watch", "--wait")
+    assert result.exit_code == 2
+    assert "leave out --wait" in result.stderr
 
 
 @pytest.mark.long

@@ -28,14 +28,6 @@ def test_what_does_not_go_together_is_a_usage_error(run: Run, line: str) -> None
     assert run("learn", *line.split()).exit_code == 2
 
 
-def test_lines_of_stdin_are_learnt_in_order(run: Run, fake: FakeService) -> None:
-    lines = "\n".join([GOOD, "", GOOD.replace('"a"', '"b"')])
-    result = run("learn", "--file", "-", stdin=lines.encode())
-    assert result.exit_code == 0
-    assert streamed(fake) == ["a", "b"]
-    assert "2 created" in result.stderr
-
-
 def test_a_wrong_line_is_named_and_nothing_is_stored(run: Run, fake: FakeService, tmp_path: Path) -> None:
     file = tmp_path / "records.jsonl"
     file.write_text(f'{GOOD}\n{{"knd": 1}}\n', encoding="utf-8")
@@ -70,21 +62,22 @@ def test_a_refused_batch_is_reported_and_the_others_go_on(run: Run, fake: FakeSe
 
 
 @pytest.mark.long
-def test_metadata_that_is_no_name_and_value_is_refused(run: Run) -> None:
+def test_wrong_metadata_and_a_missing_file_are_named(run: Run) -> None:
     for wrong in ("env", "=prod"):
         result = run("learn", "the tide", "--meta", wrong)
         assert result.exit_code == 2
         assert "is not NAME=VALUE" in " ".join(result.stderr.split())
-
-
-def test_an_empty_file_learns_nothing(run: Run, fake: FakeService) -> None:
-    result = run("learn", "--file", "-", stdin=b"")
-    assert result.exit_code == 0
-    assert "nothing to learn" in result.stderr
-
-
-@pytest.mark.long
-def test_a_missing_file_is_named(run: Run) -> None:
     result = run("learn", "--file", "/absent/records.jsonl")
     assert result.exit_code == 1
     assert "error: /absent/records.jsonl cannot be read: No such file or directory" in result.stderr
+
+
+def test_an_empty_file_learns_nothing_and_lines_of_stdin_in_order(run: Run, fake: FakeService) -> None:
+    result = run("learn", "--file", "-", stdin=b"")
+    assert result.exit_code == 0
+    assert "nothing to learn" in result.stderr
+    lines = "\n".join([GOOD, "", GOOD.replace('"a"', '"b"')])
+    result = run("learn", "--file", "-", stdin=lines.encode())
+    assert result.exit_code == 0
+    assert streamed(fake) == ["a", "b"]
+    assert "2 created" in result.stderr

@@ -90,18 +90,14 @@ def test_switching_on_again_says_what_was_missed(service: Stubs, project: str) -
     assert "2 turns came while learning was off" in run("on").stderr
 
 
-def test_numbers_are_set_one_by_one(service: Stubs, project: str) -> None:
-    """S3-44: params editable and persisted."""
+def test_numbers_are_set_one_by_one_and_keywords_of_known_entries(service: Stubs, project: str) -> None:
+    """S3-44, S3-39. Params editable and persisted."""
     assert "high above 5 · mid above 3" in run("set", "--high-above", "5").stdout
     assert "pause 0.25 s" in run("set", "--cold-start-pause", "0.25").stdout
     refused = run("set", "--mid-above", "6")
     assert refused.exit_code == 1
     assert "settings.high_above" in refused.stderr
     assert run("set").exit_code == 2
-
-
-def test_keywords_of_an_unknown_entry_are_refused(service: Stubs, project: str) -> None:
-    """S3-39."""
     refused = run("keywords", "nobody", "鲸油")
     assert refused.exit_code == 1
     assert "nobody" in refused.stderr
@@ -142,10 +138,6 @@ def test_a_project_without_entries_shows_nothing(service: Stubs, project: str, m
     assert "0 events give the same state" in run("replay").stdout
 
 
-def test_learn_is_still_the_command_that_stores(project: str) -> None:
-    assert CliRunner().invoke(app, ["learn", "--help"]).exit_code == 0
-
-
 def test_a_run_says_what_became_of_each_entry(service: Stubs, project: str) -> None:
     """S3-30, S3-36."""
     run("on")
@@ -159,12 +151,10 @@ def test_a_run_says_what_became_of_each_entry(service: Stubs, project: str) -> N
     assert told[-1]["end"] == "SCAN_END_DONE"
 
 
-def test_a_run_in_a_project_that_does_not_learn_says_what_to_do(project: str) -> None:
+def test_a_run_is_of_all_or_of_some_of_a_project_that_learns(project: str) -> None:
     """S3-31."""
+    assert "either IDs or --all" in run("run", LAMP, "--all").stderr
     refused = run("run")
     assert refused.exit_code == 1
     assert "learning is off in this project; switch it on with: hummock learning on" in refused.stderr
-
-
-def test_a_run_is_of_all_or_of_some(project: str) -> None:
-    assert "either IDs or --all" in run("run", LAMP, "--all").stderr
+    assert CliRunner().invoke(app, ["learn", "--help"]).exit_code == 0

@@ -79,16 +79,13 @@ def _recall_of(request: Message) -> recall_pb2.RecallRequest:
     return request
 
 
-def test_what_is_no_time_is_refused(run: Run) -> None:
-    result = run("recall", "x", "--since", "last week")
-    assert result.exit_code == 2
-    assert "2023-05-02" in result.stderr
-
-
-def test_a_piped_table_has_no_colours_and_fits_80_columns(run: Run) -> None:
+def test_a_piped_table_fits_80_columns_and_what_is_no_time_is_refused(run: Run) -> None:
     result = run("recall", "x")
     assert "\x1b" not in result.output
     assert max(cell_len(line) for line in result.stdout.splitlines()) <= 80
+    result = run("recall", "x", "--since", "last week")
+    assert result.exit_code == 2
+    assert "2023-05-02" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -106,33 +103,24 @@ def test_json_is_the_reply_in_protobufs_mapping(run: Run, arguments: tuple[str, 
     assert "\\u8fd8" not in result.stdout
 
 
-def test_an_explanation_says_the_sentence_the_changes_and_the_numbers(run: Run) -> None:
+def test_an_explanation_and_a_search_are_shown(run: Run) -> None:
     result = run("explain", "增加先本后息", "--id", "m1")
     assert result.stdout.splitlines() == [EXPLAINED["sentence"], "tuning.top_k = 17", "filter.tags cleared"]
     assert "by meaning 3, by words - of 300 · cosine 0.500" in result.stderr
+    assert "create 创建" in run("search", "create").stdout
 
 
-def test_rendered_text_alone_goes_to_stdout(run: Run) -> None:
+def test_rendered_text_goes_to_stdout_and_marks_of_memories_beside_it(run: Run) -> None:
+    """S2-26."""
     result = run("render", "x", "--form", "waterfall", "--budget", "100", "--locale", "zh")
     assert result.stdout == f"{RENDERED['text']}\n"
     assert "full" in result.stderr
     assert "best match" in result.stderr
     assert "missing: gone" in result.stderr
     assert "9/100 tokens; rendered in 0.4 ms" in result.stderr
-
-
-def test_marks_of_memories_are_told_beside_the_text(run: Run) -> None:
-    """S2-26."""
     assert "(best match, unverified, instruction like)" in run("render", "x").stderr
-
-
-def test_render_takes_memories_by_id_or_a_text(run: Run) -> None:
     assert run("render").exit_code == 2
     assert run("render", "x", "--id", "a").exit_code == 2
-
-
-def test_search_shows_results(run: Run) -> None:
-    assert "create 创建" in run("search", "create").stdout
 
 
 def test_a_wide_terminal_shows_ids_too(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

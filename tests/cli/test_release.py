@@ -89,14 +89,11 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_commit_without_a_tag_has_a_version_before_the_one_to_come(small: Path) -> None:
+def test_a_tag_is_the_version_of_all_and_a_commit_before_it_comes_before_it(small: Path) -> None:
     version = release.version_of(small)
     assert (version.python, version.npm) == ("0.3.0.dev20261128144212", "0.3.0-dev.20261128144212")
     assert version.maven == "0.3.0-alpha.20261128144212"
     assert re.fullmatch(r"v0\.0\.0-20261128144212-[0-9a-f]{12}", version.go)
-
-
-def test_a_tag_is_the_version_of_all(small: Path) -> None:
     git(small, "tag", "v1.2.3")
     git(small, "tag", "clients/go/v1.2.3")
     version = release.version_of(small)

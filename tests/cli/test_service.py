@@ -108,30 +108,30 @@ def test_a_path_is_quoted_as_systemd_reads_it(run: Run, folder: Path, path: str,
     assert f'"--data" "/srv/{shown}"' in done.stdout
 
 
-def test_a_path_that_no_unit_can_hold_is_refused(run: Run, folder: Path) -> None:
-    refused = run("install", "--data", "/srv/two\nlines")
-    assert refused.exit_code == 1
-    assert "no unit can hold" in refused.stderr
-    assert not unit_of(folder).exists()
-
-
-def test_a_relative_path_becomes_absolute(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_becomes_absolute_and_a_missing_systemctl_is_said(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(folder)
     assert f'"--data" "{folder}/here"' in run("install", "--dry-run", "--data", "here").stdout
+    monkeypatch.setenv("PATH", str(folder / "home"))
+    refused = run("install")
+    assert refused.exit_code == 1
+    assert "systemctl is missing" in refused.stderr
 
 
-def test_a_dry_run_shows_the_unit_and_touches_nothing(run: Run, folder: Path) -> None:
+def test_what_serve_does_not_take_and_a_dry_run_write_no_unit(run: Run, folder: Path) -> None:
     shown = run("install", "--dry-run", "--json")
     said = json.loads(shown.stdout)
     assert (said["unit"], said["text"].splitlines()[0]) == (str(unit_of(folder)), "[Unit]")
     assert not unit_of(folder).exists()
     assert not (folder / "calls").exists()
-
-
-def test_an_option_that_serve_has_not_is_a_usage_error(run: Run, folder: Path) -> None:
     refused = run("install", "--rocket")
     assert refused.exit_code == 2
     assert "--rocket" in refused.output
+    assert not unit_of(folder).exists()
+    refused = run("install", "--data", "/srv/two\nlines")
+    assert refused.exit_code == 1
+    assert "no unit can hold" in refused.stderr
     assert not unit_of(folder).exists()
 
 
@@ -143,13 +143,6 @@ def test_without_a_manager_it_says_so_and_writes_nothing(run: Run, folder: Path)
         assert "no systemd runs for this user (Failed to connect to bus: No medium found)" in refused.stderr
         assert "loginctl enable-linger" in refused.stderr
     assert not unit_of(folder).exists()
-
-
-def test_without_systemctl_it_says_so(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", str(folder / "home"))
-    refused = run("install")
-    assert refused.exit_code == 1
-    assert "systemctl is missing" in refused.stderr
 
 
 def test_a_directory_that_another_service_has_is_left_to_it(run: Run, folder: Path) -> None:

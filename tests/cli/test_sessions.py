@@ -11,17 +11,14 @@ from tests.cli.fake_service import FakeService
 pytestmark = pytest.mark.long
 
 
-def test_sessions_are_listed_with_their_titles(run: Run) -> None:
+def test_sessions_are_listed_with_their_titles_and_archived_ones_apart(run: Run) -> None:
+    """S4-07."""
     result = run("sessions", "ls")
     assert result.exit_code == 0
     assert "会话-1" in result.stdout
     assert "2026-01-02 03:05" in result.stdout
     assert "\x1b" not in result.stdout
     assert "--page t1" in result.stderr
-
-
-def test_archived_sessions_are_listed_apart(run: Run) -> None:
-    """S4-07."""
     assert "no archived sessions" in run("sessions", "ls", "--archived").stderr
 
 
@@ -47,24 +44,18 @@ def test_without_an_id_the_active_session_is_shown(run: Run, fake: FakeService) 
     assert (listed.page_size, shown.session_id) == (1, "会话-1")
 
 
-def test_a_watch_prints_messages_as_they_come(run: Run) -> None:
+def test_a_watch_prints_messages_as_they_come_and_json_is_the_services_reply(run: Run) -> None:
     """S4-12."""
     result = run("sessions", "watch", "会话-1", "--after", "0")
     assert result.exit_code == 0
     assert "    The tenth." in result.stdout.splitlines()
-
-
-def test_a_watch_prints_a_line_of_json_for_each_message(run: Run) -> None:
     lines = run("sessions", "watch", "--json").stdout.splitlines()
     messages = [Parse(line, session_pb2.ChatMessage()) for line in lines]
     assert [message.raw for message in messages] == ["", "[calm]The tenth."]
-
-
-def test_json_is_the_services_reply(run: Run) -> None:
     sessions = Parse(run("sessions", "ls", "--json").stdout, pb.ListSessionsResponse())
     assert sessions.sessions[0].id == "会话-1"
-    messages = Parse(run("sessions", "show", "--json").stdout, pb.ListMessagesResponse())
-    assert messages.next_page_token == "t2"
+    shown = Parse(run("sessions", "show", "--json").stdout, pb.ListMessagesResponse())
+    assert shown.next_page_token == "t2"
 
 
 def test_a_message_is_changed_and_deleted_by_its_id(run: Run, fake: FakeService) -> None:

@@ -24,16 +24,12 @@ def test_get_shows_every_value_and_who_says_it(run: Run) -> None:
 
 
 @pytest.mark.long
-def test_get_shows_one_group_alone(run: Run) -> None:
+def test_get_shows_one_group_or_setting_alone(run: Run) -> None:
     stdout = run("projects", "settings", "get", "还款", "code").stdout
     assert "code.top_k" in stdout
     assert "chat.top_k" not in stdout
     shown = json.loads(run("projects", "settings", "get", "还款", "code.top_k", "--json").stdout)
     assert shown["effective"] == {"code": {"topK": 10}}
-
-
-@pytest.mark.long
-def test_get_of_no_setting_says_so(run: Run) -> None:
     result = run("projects", "settings", "get", "还款", "chat.colour")
     assert result.exit_code == 2
     assert "there is no setting" in result.stderr

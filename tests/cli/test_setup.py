@@ -84,13 +84,10 @@ def test_an_old_python_is_passed_over_for_a_newer_one(machine: Machine) -> None:
     assert machine.set_up().stdout == "newer\n"
 
 
-def test_a_complete_python_is_preferred_to_the_first_one(machine: Machine) -> None:
+def test_a_complete_python_is_preferred_and_the_interpreter_can_be_named(machine: Machine) -> None:
     machine.add("python3", NO_VENV)
     machine.add("python3.11", 'case "$1" in -c) exit 0 ;; *) echo complete ;; esac')
     assert machine.set_up().stdout == "complete\n"
-
-
-def test_the_interpreter_can_be_named(machine: Machine) -> None:
     machine.add("python3", HAS_ALL)
     done = machine.set_up(PYTHON="python9")
     assert done.returncode == 1

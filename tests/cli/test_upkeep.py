@@ -40,15 +40,11 @@ def test_a_directory_is_backed_up_and_restored(data: Path, tmp_path: Path) -> No
     assert run("fsck", "--data", tmp_path / "new").exit_code == 0
 
 
-def test_backups_speak_json(data: Path, tmp_path: Path) -> None:
+def test_backups_speak_json_and_none_is_restored_into_a_used_directory(data: Path, tmp_path: Path) -> None:
     made = json.loads(run("backup", tmp_path / "b", "--data", data, "--json").stdout)
     restored = json.loads(run("restore", tmp_path / "b", "--data", tmp_path / "new", "--json").stdout)
     assert restored["projects"] == made["projects"]
     assert (made["name"], made["projects"][0]["memories"]) == (restored["name"], 22)
-
-
-def test_a_used_directory_is_refused_with_the_way_out(data: Path, tmp_path: Path) -> None:
-    run("backup", tmp_path / "b", "--data", data)
     refused = run("restore", tmp_path / "b", "--data", data)
     assert refused.exit_code == 1
     assert "restore into a new directory" in refused.stderr

@@ -162,10 +162,12 @@ def test_an_update_names_its_fields(answers: Answers) -> None:
     assert projects.asked[0][2:4] == (("MySQL",), None)
 
 
-def test_every_wrong_field_reaches_the_caller(answers: Answers) -> None:
+def test_every_wrong_field_reaches_the_caller_also_of_a_watch(answers: Answers) -> None:
     error = failure(answers, None, lambda client: client.recall("", "", top_k=5000))
     assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
     assert {violation.field for violation in error.field_violations} == {"project", "query_text", "tuning.top_k"}
+    error = failure(answers, use_cases(), lambda client: list(client.watch_memories("")))
+    assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
 
 
 def test_a_typed_error_carries_reason_facts_and_time_to_retry(answers: Answers) -> None:
@@ -373,8 +375,3 @@ def test_a_watch_yields_its_start_and_its_events_and_hangs_up_when_it_is_closed(
         assert (event.id, event.memory.id) == ("a", samples.MEMORY.id)
         news.close()
     assert garden.asked[0] == ("loan", 3, Filter(), True)
-
-
-def test_a_watch_that_is_refused_raises_the_error_of_calls(answers: Answers) -> None:
-    error = failure(answers, use_cases(), lambda client: list(client.watch_memories("")))
-    assert (error.code, error.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")

@@ -84,7 +84,7 @@ def test_the_wheel_alone_is_a_client_with_tokens_and_tls(built: Path, tmp_path: 
     assert run.returncode == 0, run.stderr
 
 
-def test_the_wheel_brings_types_the_protos_of_clients_and_no_rules(built: Path) -> None:
+def test_the_wheel_brings_types_protos_without_rules_and_what_setup_copies(built: Path) -> None:
     with wheel_of(built) as wheel:
         names = set(wheel.namelist())
         protos = [name for name in names if name.startswith("hummock_client/proto/") and name.endswith(".proto")]
@@ -92,9 +92,6 @@ def test_the_wheel_brings_types_the_protos_of_clients_and_no_rules(built: Path) 
     assert "hummock_client/py.typed" in names
     assert "hummock_client/proto/hummock/v1/context_service.proto" in protos
     assert not any(name.startswith(("tests/", "bench/", "clients/")) for name in names)
-
-
-def test_the_wheel_brings_what_setup_copies_to_agents(built: Path) -> None:
     room = _ROOT / "clients/python/hummock_tools/setup"
     files = [path for path in room.rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"}]
     assert room / "plugin/.claude-plugin/plugin.json" in files

@@ -73,14 +73,10 @@ def test_buildkit_warns_of_nothing_in_the_dockerfile(check: Check) -> None:
     assert [stage["name"] for stage in stages if stage["commands"][:1] == ["RUN"]] == []
 
 
-def test_a_dockerfile_with_a_mistake_is_refused(check: Check, tmp_path: Path) -> None:
-    """The checker checks."""
+def test_a_dockerfile_or_manifest_with_a_mistake_is_refused(check: Check, tmp_path: Path) -> None:
+    """The checker checks. The checker checks."""
     (tmp_path / "Dockerfile").write_text("FROM scratch as x\nRUM true\n", encoding="utf-8")
     assert check("dockerfile", tmp_path / "Dockerfile").returncode == 1
-
-
-def test_a_manifest_with_an_unknown_field_is_refused(check: Check, tmp_path: Path) -> None:
-    """The checker checks."""
     (tmp_path / "kustomization.yaml").write_text("resources: [service.yaml]\n", encoding="utf-8")
     service = (DEPLOY / "kubernetes/base/service.yaml").read_text(encoding="utf-8").replace("ports:", "portz:")
     (tmp_path / "service.yaml").write_text(service, encoding="utf-8")
@@ -104,20 +100,14 @@ def test_every_container_is_confined(objects: dict[str, dict[str, Any]]) -> None
         assert "memory" in container["resources"]["limits"]
 
 
-def test_probes_ask_by_grpc_where_the_service_listens(objects: dict[str, dict[str, Any]]) -> None:
+def test_probes_and_selectors_find_pods_that_have_longer_to_end_than_calls(objects: dict[str, dict[str, Any]]) -> None:
     (container,) = pod_of(objects)["containers"]
     assert [(port["name"], port["containerPort"]) for port in container["ports"]] == [("grpc", _PORT)]
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
         assert container[probe]["grpc"]["port"] == _PORT
     (port,) = objects["Service"]["spec"]["ports"]
     assert (port["port"], port["targetPort"]) == (_PORT, "grpc")
-
-
-def test_a_pod_has_longer_to_end_than_calls(objects: dict[str, dict[str, Any]]) -> None:
     assert pod_of(objects)["terminationGracePeriodSeconds"] > DRAIN_S + 5
-
-
-def test_selectors_find_the_pods(objects: dict[str, dict[str, Any]]) -> None:
     (workload,) = (objects[kind] for kind in ("StatefulSet", "Deployment") if kind in objects)
     labels = workload["spec"]["template"]["metadata"]["labels"]
     assert objects["Service"]["spec"]["selector"] == labels

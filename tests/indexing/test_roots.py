@@ -121,11 +121,13 @@ def test_a_root_whose_name_is_taken_for_a_folder_has_another(shop: Shop) -> None
         shop.index("a", name="sub")
 
 
-def test_a_link_to_a_root_is_that_root(shop: Shop) -> None:
+def test_a_link_to_a_root_is_that_root_also_under_a_name(shop: Shop) -> None:
     shop.index("a")
     (shop.folders / "link").symlink_to(shop.folders / "a")
     assert counts(shop.index("link")) == (0, 0, 2)
     assert counts(shop.index("link/sub")) == (0, 0, 1)
+    assert counts(shop.index("a", name="web")) == (2, 2, 0)
+    assert shop.ids == {"web/one.py#one", "web/sub/two.py#two"}
 
 
 def test_a_part_of_a_root_renews_that_part_alone(shop: Shop) -> None:
@@ -211,12 +213,6 @@ def test_a_folder_that_moved_goes_on_under_its_name(shop: Shop) -> None:
     assert counts(shop.index("moved")) == (0, 0, 1)
     with pytest.raises(ValueError, match="give another --name"):
         shop.index("b", name="web")
-
-
-def test_a_root_that_gets_a_name_is_not_there_twice(shop: Shop) -> None:
-    shop.index("a")
-    assert counts(shop.index("a", name="web")) == (2, 2, 0)
-    assert shop.ids == {"web/one.py#one", "web/sub/two.py#two"}
 
 
 def replaced(shop: Shop, folder: str, files: dict[str, str]) -> None:

@@ -52,7 +52,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
         yield Run(root, kept, channel)
 
 
-def test_a_first_run_sends_everything_as_the_indexers(run: Run) -> None:
+def test_a_first_run_sends_everything_as_the_indexers_and_tells_how_far_it_is(run: Run) -> None:
     report = run.sync()
     assert run.ids == {"a.py#f", "a.py#g", "README.md#项目"}
     assert (report.fragments, report.domain_entries, report.sent, report.deleted, report.unchanged) == (2, 1, 3, 0, 0)
@@ -61,6 +61,10 @@ def test_a_first_run_sends_everything_as_the_indexers(run: Run) -> None:
     assert list(code.tags) == ["code", "python"]
     assert (code.code_fragment.path, code.code_fragment.end_line) == ("a.py", 2)
     assert list(domain.domain_knowledge.key_files) == ["a.py"]
+    assert [progress for progress in run.told if progress.stage == "send"][-1] == Progress(
+        stage="send", done=3, total=3
+    )
+    assert [progress.done for progress in run.told if progress.stage == "read"] == [1, 2]
 
 
 def test_an_unchanged_repository_sends_nothing(run: Run) -> None:
@@ -113,14 +117,6 @@ def test_pages_and_batches_lose_nothing(run: Run) -> None:
     assert run.sync().deleted == 1_500
 
 
-def test_progress_ends_at_the_total(run: Run) -> None:
-    run.sync()
-    assert [progress for progress in run.told if progress.stage == "send"][-1] == Progress(
-        stage="send", done=3, total=3
-    )
-    assert [progress.done for progress in run.told if progress.stage == "read"] == [1, 2]
-
-
 def test_a_refused_batch_is_reported_and_the_next_run_sends_it_again(run: Run) -> None:
     run.kept.refuses = lambda memory: memory.id == "a.py#g"
     report = run.sync()
@@ -153,7 +149,7 @@ def manifest(run: Run) -> None:
     (run.root / "package.json").write_text('{"dependencies": {"react": "18"}}', encoding="utf-8")
 
 
-def test_a_run_says_what_the_project_is_made_with_and_where_it_lies(run: Run) -> None:
+def test_a_run_says_once_what_the_project_is_made_with_and_where_it_lies(run: Run) -> None:
     """S0-19."""
     manifest(run)
     info = sure(run.sync().info)
@@ -161,11 +157,6 @@ def test_a_run_says_what_the_project_is_made_with_and_where_it_lies(run: Run) ->
     assert info.made.manifests == ("package.json",)
     (update,) = run.kept.updates
     assert update.origin == pb.ORIGIN_INDEXER
-
-
-def test_a_run_that_finds_the_same_says_nothing_again(run: Run) -> None:
-    """S0-19."""
-    manifest(run)
     run.sync()
     run.sync()
     assert len(run.kept.updates) == 1

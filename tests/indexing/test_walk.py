@@ -280,13 +280,10 @@ def test_what_is_no_notebook_is_no_error(root: Path, content: str) -> None:
     assert paths(root) == ["a.ipynb"]
 
 
-def test_an_empty_root_and_an_empty_file_are_no_errors(root: Path) -> None:
+def test_an_empty_root_and_file_are_no_errors_and_a_root_that_is_no_folder_is_one(root: Path) -> None:
     assert collect(root) == ([], {})
     write(root, {"empty.py": b""})
     assert collect(root)[0] == [SourceFile(path="empty.py", data=b"")]
-
-
-def test_a_root_that_is_no_folder_is_an_error(root: Path) -> None:
     write(root, {"a.py": "x = 1\n"})
     with pytest.raises(NotADirectoryError):
         collect(root / "a.py")

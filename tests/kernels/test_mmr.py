@@ -99,10 +99,12 @@ def test_the_old_version_of_the_best_hit_is_never_second() -> None:
     assert chosen(vectors, relevance, 0.7, 1.01) == [0, 1, 2]
 
 
-def test_twins_follow_by_the_same_rule_once_nothing_else_is_left() -> None:
-    """1.1-7."""
+def test_twins_follow_by_the_same_rule_unless_they_have_other_names() -> None:
+    """1.1-7, S2-07. Rows of a table are all wanted, however much they are alike."""
     vectors = np.stack([DATE_V2, DATE_V2, DATE_V2, DISCLAIMER])
     assert chosen(vectors, [0.9, 0.5, 0.7, 0.1], 0.7, 0.9) == [0, 3, 2, 1]
+    for names in ([0, 0, 0, 0], [1, 2, 3, 4]):
+        assert picked(vectors, [0.9, 0.8, 0.7, 0.1], 1.0, 0.9, names=names) == ([0, 1, 2, 3], [0] * 4)
 
 
 def test_a_weight_of_one_is_the_order_of_relevance() -> None:
@@ -126,13 +128,6 @@ def test_a_twin_is_marked_where_it_follows_its_better() -> None:
 
 def test_memories_without_vectors_are_nobodys_twins() -> None:
     assert not any(picked(np.zeros((3, 4), np.float32), [1, 1, 1], 0.7, 0.9)[1])
-
-
-def test_what_is_alike_under_another_name_or_none_is_no_twin() -> None:
-    """S2-07: rows of a table are all wanted, however much they are alike."""
-    vectors = np.stack([DATE_V2, DATE_V2, DATE_V2, DISCLAIMER])
-    for names in ([0, 0, 0, 0], [1, 2, 3, 4]):
-        assert picked(vectors, [0.9, 0.8, 0.7, 0.1], 1.0, 0.9, names=names) == ([0, 1, 2, 3], [0] * 4)
 
 
 def test_likeness_counts_no_further_than_its_bound() -> None:

@@ -174,17 +174,12 @@ def test_a_sentence_gains_from_the_one_beside_it() -> None:
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, session_position=position, **apart)[0] == [1, 2, 3, 0]
 
 
-def test_a_question_lends_its_answer_more_than_it_keeps_before_it() -> None:
+def test_a_question_lends_its_answer_more_than_it_keeps_unless_it_goes_on() -> None:
     cosine = np.array([0.6, 0.5, 0.2, 0.3], np.float32)
     position = np.array([5, 6, 4, 9], np.int32)
     asking = {**TALK, "traits": np.array([SENTENCE | ASKING, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, session_position=position, **asking)[0] == [1, 0, 2, 3]
     assert ranked(4, [0, 1, 2, 3], cosine=cosine, session_position=position, **TALK)[0] == [0, 1, 2, 3]
-
-
-def test_a_question_in_the_midst_lends_as_much_and_keeps_its_own() -> None:
-    cosine = np.array([0.6, 0.5, 0.2, 0.3], np.float32)
-    position = np.array([5, 6, 4, 9], np.int32)
     within = {**TALK, "traits": np.array([SENTENCE | ASKING_FIRST, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
     ends = {**TALK, "traits": np.array([SENTENCE | ASKING, SENTENCE, SENTENCE, SENTENCE], np.uint8)}
     given = [rank_scores(cosine, position, marks) for marks in (TALK, within, ends)]

@@ -62,12 +62,14 @@ def test_an_entry_read_in_vain_is_read_later_next_time(desk: LearningDesk) -> No
     assert desk.profile("星图") == Profile(last_analyzed_turn=2, miss_count=1)
 
 
-def test_at_most_so_many_entries_are_read_as_is_set(desk: LearningDesk) -> None:
+def test_at_most_so_many_entries_are_read_as_is_set_and_those_of_the_project_only(desk: LearningDesk) -> None:
     """S3-12."""
     desk.entries(*(f"tide number{number}" for number in range(9)))
     desk.turn(1, "tide")
     desk.work()
     assert [len(ids) for ids in desk.learner.read_ids] == [5]
+    assert desk.learn.from_turn("other", WOOD) == ()
+    assert desk.learn.all_ids("other") == ()
 
 
 def test_words_that_no_entry_shares_are_held_against_entries_of_like_meaning(desk: LearningDesk) -> None:
@@ -185,11 +187,6 @@ def test_a_turn_without_words_teaches_nothing(desk: LearningDesk, text: str) -> 
     desk.turn(1, text)
     desk.work()
     assert desk.learner.asked == []
-
-
-def test_entries_are_of_their_project_only(desk: LearningDesk) -> None:
-    assert desk.learn.from_turn("other", WOOD) == ()
-    assert desk.learn.all_ids("other") == ()
 
 
 def learnt_turn(seq: int, text: str = WOOD) -> ObservedTurn:

@@ -98,21 +98,16 @@ def test_a_hint_that_is_said_again_elsewhere_becomes_a_keyword(desk: LearningDes
     assert desk.referred("铁桦多少钱") == [WOOD]
 
 
-def test_words_that_were_set_by_hand_replace_hints_too(desk: LearningDesk) -> None:
-    """S3-39."""
-    say(desk, "铁桦")
-    assert hints(desk, WOOD) == ("铁桦",)
-    desk.set_keywords(WOOD, "萤石")
-    assert (keywords(desk, WOOD), hints(desk, WOOD)) == (("萤石",), ())
-
-
-def test_what_is_learnt_is_an_event_of_the_offline_learner(desk: LearningDesk) -> None:
-    """S3-28."""
+def test_what_is_learnt_is_an_event_whose_hints_words_set_by_hand_replace(desk: LearningDesk) -> None:
+    """S3-28, S3-39."""
     say(desk, "铁桦")
     (run,) = (run for run in desk.runs() if WOOD in run.analyzed_ids)
     assert run.learner is Learner.OFFLINE
     assert run.updates == (KeywordUpdate(memory_id=WOOD, keywords=(), hints=("铁桦",)),)
     assert run.rule == LEARNER_RULE
+    assert hints(desk, WOOD) == ("铁桦",)
+    desk.set_keywords(WOOD, "萤石")
+    assert (keywords(desk, WOOD), hints(desk, WOOD)) == (("萤石",), ())
 
 
 def test_a_turn_of_which_nothing_is_learnt_leaves_no_event(desk: LearningDesk) -> None:

@@ -113,17 +113,12 @@ def test_what_comes_again_is_learnt_whole_at_borders_of_words(
     assert learnt(*texts, own=own, others=others) == expected
 
 
-def test_one_log_gives_one_answer_in_whatever_order_it_is_asked() -> None:
-    """S3-28."""
+def test_one_log_gives_one_answer_in_any_order_of_at_most_ten_words() -> None:
+    """S3-28, S3-09."""
     world = WORLDS[0]
     first, second = observed(world.turns()), observed(world.turns())
     forward = {called.title: first.of(entry(called)) for called in world.entries}
     assert forward == {called.title: second.of(entry(called)) for called in reversed(world.entries)}
-
-
-def test_an_entry_has_at_most_ten_words_with_those_that_it_has() -> None:
-    """S3-09."""
-    world = WORLDS[0]
     counts = observed(world.turns())
     called = world.entries[0]
     full = EntryText(memory_id=called.title, title="", text="", keywords=tuple("abcdefgh"), hints=("i",))

@@ -34,7 +34,7 @@ def test_a_replay_of_nothing_matches(tmp_path: Path) -> None:
         assert replayed.fork.turn_count == 0
 
 
-def test_a_replay_gives_the_state_and_touches_nothing(bench: Workbench) -> None:
+def test_a_replay_gives_the_state_touches_nothing_and_ends_once_nobody_waits(bench: Workbench) -> None:
     """S3-28, S3-41."""
     bench.say("alder", 1)
     bench.learn("alder", "harbour wood")
@@ -43,9 +43,6 @@ def test_a_replay_gives_the_state_and_touches_nothing(bench: Workbench) -> None:
     replayed = bench.replay(FIVE_TWO)
     assert replayed.matches
     assert (bench.log(), replayed.events) == (before, len(before))
-
-
-def test_a_replay_ends_once_nobody_waits_for_it(bench: Workbench) -> None:
     nobody = Deadline(until_s=0.0, monotonic=lambda: 1.0)
     with pytest.raises(DeadlinePassed):
         bench.learning.replay(bench.project, None, nobody)
@@ -92,14 +89,11 @@ def test_a_fork_follows_settings_that_changed_in_between(bench: Workbench) -> No
     assert sure(bench.replay(SettingsChanges(mid_cooldown_turns=7)).fork).differing_count == 0
 
 
-def test_turns_while_learning_was_off_are_not_decided_anew(bench: Workbench) -> None:
+def test_a_fork_does_not_decide_anew_while_learning_was_off_nor_under_wrong_numbers(bench: Workbench) -> None:
     bench.say("alder", 1)
     bench.update(enabled=False)
     bench.say("alder", 2)
     assert sure(bench.replay(FIVE_TWO).fork).turn_count == 1
-
-
-def test_a_fork_whose_numbers_do_not_fit_is_refused(bench: Workbench) -> None:
     with pytest.raises(InvalidRequest) as refused:
         bench.replay(SettingsChanges(high_above=2))
     assert refused.value.field == "fork.high_above"

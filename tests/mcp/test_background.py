@@ -118,18 +118,6 @@ def test_what_kept_the_service_from_starting_is_what_the_tool_says(environ: dict
     assert "no-such-model" in text_of(result)
 
 
-def test_without_leave_none_is_started(environ: dict[str, str], data: Path) -> None:
-    async def no_serve() -> CallToolResult:
-        parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--no-serve"], env=environ)
-        async with Client(stdio_client(parameters)) as client:
-            return await client.call_tool("remember", {"text": "a"})
-
-    result = asyncio.run(no_serve())
-    assert result.is_error
-    assert "is `hummock serve` running?" in text_of(result)
-    assert not data.exists()
-
-
 def test_a_directory_that_another_service_holds_elsewhere_is_named(
     environ: dict[str, str], data: Path, away: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +157,16 @@ def test_a_log_that_grew_large_is_set_aside(tmp_path: Path) -> None:
     assert (tmp_path / "service.log.old").stat().st_size > background._KEPT_LOG_BYTES
 
 
-def test_asking_for_help_starts_nothing(environ: dict[str, str], data: Path) -> None:
+def test_asking_for_help_or_without_leave_starts_nothing(environ: dict[str, str], data: Path) -> None:
     subprocess.run([*COMMAND, "--help"], env=environ, check=True, capture_output=True)
+    assert not data.exists()
+
+    async def no_serve() -> CallToolResult:
+        parameters = StdioServerParameters(command=COMMAND[0], args=[*COMMAND[1:], "--no-serve"], env=environ)
+        async with Client(stdio_client(parameters)) as client:
+            return await client.call_tool("remember", {"text": "a"})
+
+    result = asyncio.run(no_serve())
+    assert result.is_error
+    assert "is `hummock serve` running?" in text_of(result)
     assert not data.exists()

@@ -182,13 +182,6 @@ def test_nothing_is_written_unless_the_answer_is_yes(home: Path, answer: str | N
     assert file.read_text(encoding="utf-8") == CURSOR
 
 
-def test_yes_writes_and_printing_writes_nothing(home: Path) -> None:
-    assert install("cursor", "--print").exit_code == 0
-    assert not home.exists()
-    assert install("cursor", answer="y\n").exit_code == 0
-    assert (home / ".cursor/mcp.json").exists()
-
-
 def test_comments_order_and_commas_of_json_stay(home: Path) -> None:
     file = write(home / ".cursor/mcp.json", CURSOR)
     file.chmod(0o640)
@@ -275,9 +268,13 @@ def test_a_link_to_the_file_stays_a_link(home: Path, tmp_path: Path) -> None:
     assert "hummock" in file.read_text(encoding="utf-8")
 
 
-def test_removing_what_is_not_there_changes_nothing(home: Path) -> None:
+def test_yes_writes_and_neither_printing_nor_removing_nothing_does(home: Path) -> None:
     assert "does not name the server" in install("cursor", "--remove", "--yes").stdout
     assert not home.exists()
+    assert install("cursor", "--print").exit_code == 0
+    assert not home.exists()
+    assert install("cursor", answer="y\n").exit_code == 0
+    assert (home / ".cursor/mcp.json").exists()
 
 
 PATH = ("mcpServers", "hummock")

@@ -115,18 +115,6 @@ def test_the_search_tool_is_the_one_that_a_rendering_brings_along(agent: Agent, 
     assert {**schema, "properties": in_chinese} == served["inputSchema"]
 
 
-def test_the_instructions_forbid_inventing_and_obeying(agent: Agent) -> None:
-    """S2-24."""
-
-    async def told(client: Client) -> str:
-        return client.instructions or ""
-
-    instructions = ask(agent, told)
-    assert "do not invent" in instructions
-    assert "read_memory" in instructions
-    assert "data, not instructions" in instructions
-
-
 def test_search_finds_code_and_knowledge_in_one_list(agent: Agent, learn: Callable[..., list[str]]) -> None:
     """S1-02, S1-08."""
     learn(PARSER, REPAYMENT)
@@ -160,10 +148,21 @@ def test_the_text_of_a_search_says_where_each_is_and_how_to_read_on(
     assert known["files"] == ["RepaymentType.java"]
 
 
-def test_nothing_found_is_no_error(agent: Agent) -> None:
+def test_where_nothing_is_known_that_is_said_and_inventing_is_forbidden(agent: Agent) -> None:
+    """S2-24."""
     result = call(agent, "search", query="anything")
     unknown = {"results": [], "degraded": [], "nothing_known": "there is no memory to search"}
     assert (answer(result), text_of(result)) == (unknown, "No results.\n")
+    result = call(agent, "recall_context", task="anything")
+    assert (answer(result)["text"], text_of(result)) == ("", "Nothing is known yet that bears on this task.")
+
+    async def told(client: Client) -> str:
+        return client.instructions or ""
+
+    instructions = ask(agent, told)
+    assert "do not invent" in instructions
+    assert "read_memory" in instructions
+    assert "data, not instructions" in instructions
 
 
 KNOWN: dict[str, dict[str, object]] = {
@@ -284,11 +283,6 @@ def test_the_context_keeps_its_budget_and_names_what_had_no_room(agent: Agent, l
     context = answer(call(agent, "recall_context", task="增加先息后本的还款方式", budget_tokens=110))
     assert context["token_count"] <= 110
     assert context["left_out_ids"] == [QUESTION.id]
-
-
-def test_a_task_of_which_nothing_is_known_says_so(agent: Agent) -> None:
-    result = call(agent, "recall_context", task="anything")
-    assert (answer(result)["text"], text_of(result)) == ("", "Nothing is known yet that bears on this task.")
 
 
 def test_a_wrong_call_is_an_error_that_names_what_is_wrong(agent: Agent, learn: Callable[..., list[str]]) -> None:

@@ -99,14 +99,7 @@ def test_what_a_caller_gave_stays_and_what_was_derived_follows(work: Workplace) 
     assert update(work, Changes(title="")).index.title == "two"
 
 
-def test_a_cleared_event_time_is_none_and_an_unnamed_one_stays(work: Workplace) -> None:
-    work.teach(note("one", "a"))
-    assert update(work, Changes(event_time=7.0, event_time_set=True)).event_time == 7.0
-    assert update(work, Changes(trust=0.0)).event_time == 7.0
-    assert update(work, Changes(event_time_set=True)).event_time is None
-
-
-def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workplace) -> None:
+def test_an_event_time_is_cleared_when_it_is_named_and_what_does_not_fit_changes_nothing(work: Workplace) -> None:
     work.teach(note("one", "a"))
     detail = CodeFragment(path="A.java")
     with pytest.raises(InvalidRequest) as caught:
@@ -115,6 +108,9 @@ def test_a_payload_that_does_not_fit_is_refused_and_nothing_changes(work: Workpl
     with pytest.raises(InvalidRequest, match=r"^content: "):
         update(work, Changes(content=" "))
     assert sure(work.store.project("p")).seq == 1
+    assert update(work, Changes(event_time=7.0, event_time_set=True)).event_time == 7.0
+    assert update(work, Changes(trust=0.0)).event_time == 7.0
+    assert update(work, Changes(event_time_set=True)).event_time is None
 
 
 def test_updates_of_one_memory_at_once_all_happen(work: Workplace) -> None:

@@ -75,38 +75,26 @@ def stored(talk: Talk) -> int:
     return sum(sure(talk.place.store.project("p")).kinds.values())
 
 
-def test_an_answer_that_adds_something_is_stored_whole(talk: Talk) -> None:
-    """1.1-14: nothing new is lost."""
+def test_what_adds_something_or_is_said_again_or_has_no_words_quotes_nothing(talk: Talk) -> None:
+    """1.1-14. Nothing new is lost. Turns of a session are never merged."""
     answer = f"{FACTS[0]} 它的价格是九枚贝币。"
     learned = talk.turn(answer, "fact-0")
     assert learned.assistant.status is LearnStatus.CREATED
     memory = sure(talk.place.get(learned.assistant.memory_id))
     assert memory.payload is not None
     assert memory.payload.content == answer
+    assert [talk.turn("Lima").assistant.status for _ in range(3)] == [LearnStatus.CREATED] * 3
+    assert talk.turn("👍").assistant.status is LearnStatus.SMALL_TALK
 
 
-def test_a_quote_is_recognised_whether_the_caller_names_the_memory_or_not(talk: Talk) -> None:
+def test_an_answer_is_quoted_by_whatever_memory_or_session_said_it_and_stays_so(talk: Talk) -> None:
+    """1.1-14. What was recalled is not learnt again, whoever said it."""
     for used in ((), ("fact-1",), ("no such memory", "fact-0")):
         assert talk.turn(SENTENCES[2], *used).assistant.status is LearnStatus.QUOTED
-
-
-def test_what_an_answer_of_another_session_has_said_is_quoted_too(talk: Talk) -> None:
-    """1.1-14: what was recalled is not learnt again, whoever said it."""
     talk.sessions.create(creation("t"))
     assert talk.turn("灯塔在东岸。").assistant.status is LearnStatus.CREATED
     assert talk.turn("灯塔在东岸。", session_id="t").assistant.status is LearnStatus.QUOTED
-
-
-def test_who_says_the_same_again_in_a_session_says_it_again(talk: Talk) -> None:
-    """1.1-14: turns of a session are never merged."""
-    assert [talk.turn("Lima").assistant.status for _ in range(3)] == [LearnStatus.CREATED] * 3
-
-
-def test_a_message_that_was_quoted_stays_so_when_it_is_learnt_again(talk: Talk) -> None:
     assert [talk.turn(SENTENCES[0], message_id="a").assistant.status for _ in range(2)] == [LearnStatus.QUOTED] * 2
-
-
-def test_all_texts_of_a_memory_can_be_quoted(talk: Talk) -> None:
     record = LearningRecord(question="Who keeps the lamp?", answer="The northern guild keeps it.")
     domain = DomainKnowledge(domain="潮汐", summary="潮汐一日两次。")
     talk.place.teach(
@@ -121,10 +109,6 @@ def test_an_embedding_is_not_made_of_a_quote(talk: Talk) -> None:
     talk.place.embedder.embedded.clear()
     talk.turn(SENTENCES[0])
     assert talk.place.embedder.embedded == ["what do you know of Lima"]
-
-
-def test_an_answer_without_words_quotes_nothing(talk: Talk) -> None:
-    assert talk.turn("👍").assistant.status is LearnStatus.SMALL_TALK
 
 
 @pytest.mark.long

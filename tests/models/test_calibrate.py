@@ -44,21 +44,15 @@ def figures(*, unrelated: float, related_ceiling: float = 0.5, twin_floor: float
     )  # fmt: skip
 
 
-def test_each_script_is_measured_by_its_own_pairs(embedder: OnnxEmbedder) -> None:
-    measured = measure_scripts(embedder, [*HAN, *LATIN])
-    assert measured == {**measure_scripts(embedder, HAN), **measure_scripts(embedder, LATIN)}
-    assert set(measured) == {"han", "latin"}
-
-
-def test_answers_are_nearer_than_what_does_not_answer(embedder: OnnxEmbedder) -> None:
-    for measured in measure_scripts(embedder, [*HAN, *LATIN]).values():
+def test_each_script_is_measured_by_its_own_pairs_of_which_answers_are_nearer(embedder: OnnxEmbedder) -> None:
+    by_script = measure_scripts(embedder, [*HAN, *LATIN])
+    assert by_script == {**measure_scripts(embedder, HAN), **measure_scripts(embedder, LATIN)}
+    assert set(by_script) == {"han", "latin"}
+    for measured in by_script.values():
         assert measured.pairs == 30
         assert measured.unrelated < measured.answering
         assert measured.unrelated <= measured.unrelated_ceiling
         assert measured.answering_floor <= measured.answering
-
-
-def test_too_few_pairs_measure_nothing(embedder: OnnxEmbedder) -> None:
     with pytest.raises(PairsInvalid, match="19 pairs in Chinese and 0 others; 20 are needed"):
         measure_scripts(embedder, HAN[:19])
 

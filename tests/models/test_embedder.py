@@ -42,8 +42,13 @@ def test_concurrent_callers_get_equal_bytes(tiny: ModelDescription, tiny_files: 
     crowded.close()
 
 
-def test_a_document_and_a_query_are_equal_without_a_prefix(embedder: OnnxEmbedder) -> None:
+def test_documents_and_queries_are_equal_and_special_tokens_plain_text(embedder: OnnxEmbedder) -> None:
     assert same_bytes(embedder.embed_query("先本后息"), embedded(embedder, ["先本后息"])[0])
+    assert len(embedded(embedder, ["先本后息"])[0].tokens) == 4
+    assert len(embedded(embedder, ["[SEP]"])[0].tokens) == len(embedded(embedder, ["<sep>"])[0].tokens)
+    query = embedder.embed_query("增加先本后息的还款方式").vector
+    near, far = embedded(embedder, ["还款方式枚举里有先本后息", "the weather is nice today"])
+    assert query @ near.vector > 0.5 > 0.3 > query @ far.vector
 
 
 def test_the_query_prefix_changes_the_vector_and_has_no_token_vectors(tiny: ModelDescription, tiny_files: Path) -> None:
@@ -65,16 +70,16 @@ def test_any_text_has_a_unit_vector_and_int8_token_vectors(embedder: OnnxEmbedde
     assert np.all((np.abs(lengths - 127) < 4) | (lengths == 0))
 
 
-def test_an_empty_text_has_a_vector_and_no_token_vectors_and_no_texts_have_neither(embedder: OnnxEmbedder) -> None:
+def test_an_empty_text_has_a_vector_and_equal_queries_are_answered_from_memory(embedder: OnnxEmbedder) -> None:
     found = embedder.embed_query("")
     assert found.tokens.shape == (0, 64)
     assert np.linalg.norm(found.vector) == pytest.approx(1, abs=1e-5)
     assert embedder.embed_documents([]) == []
-
-
-def test_special_tokens_have_no_token_vectors_and_their_text_is_plain(embedder: OnnxEmbedder) -> None:
-    assert len(embedded(embedder, ["先本后息"])[0].tokens) == 4
-    assert len(embedded(embedder, ["[SEP]"])[0].tokens) == len(embedded(embedder, ["<sep>"])[0].tokens)
+    assert embedder.embed_query("一次") is embedder.embed_query("一次")
+    with pytest.raises(ValueError, match="read-only"):
+        embedder.embed_query("一次").vector[0] = 0
+    port: Embedder = embedder
+    assert port.space.dim == 64
 
 
 def test_a_long_text_keeps_its_beginning(embedder: OnnxEmbedder, tiny: ModelDescription) -> None:
@@ -84,28 +89,11 @@ def test_a_long_text_keeps_its_beginning(embedder: OnnxEmbedder, tiny: ModelDesc
     assert len(left.tokens) == room
 
 
-def test_texts_that_share_words_are_nearer_than_others(embedder: OnnxEmbedder) -> None:
-    query = embedder.embed_query("增加先本后息的还款方式").vector
-    near, far = embedded(embedder, ["还款方式枚举里有先本后息", "the weather is nice today"])
-    assert query @ near.vector > 0.5 > 0.3 > query @ far.vector
-
-
-def test_equal_queries_are_answered_from_memory_which_cannot_be_written_to(embedder: OnnxEmbedder) -> None:
-    assert embedder.embed_query("一次") is embedder.embed_query("一次")
-    with pytest.raises(ValueError, match="read-only"):
-        embedder.embed_query("一次").vector[0] = 0
-
-
 def test_a_closed_embedder_refuses(tiny: ModelDescription, tiny_files: Path) -> None:
     embedder = load(tiny, tiny_files, slots=1)
     embedder.close()
     with pytest.raises(RuntimeError):
         embedder.embed_documents([["late"]])
-
-
-def test_the_embedder_is_the_port(embedder: OnnxEmbedder) -> None:
-    port: Embedder = embedder
-    assert port.space.dim == 64
 
 
 def test_capitals_are_known_to_the_chinese_model(

@@ -38,15 +38,12 @@ def cosine(left: np.ndarray, right: np.ndarray) -> float:
     return float(left @ right / np.linalg.norm(left) / np.linalg.norm(right))
 
 
-def test_a_model_that_is_built_has_a_fused_graph_which_serves(tiny: ModelDescription, tiny_files: Path) -> None:
+def test_a_built_model_has_a_fused_graph_which_serves_and_agrees(tiny: ModelDescription, tiny_files: Path) -> None:
     found = served(tiny, tiny_files)
     assert (found.path, found.lack) == (tiny_files / FUSED_FILE, "")
     operators = [node.op_type for node in onnx.load(found.path).graph.node]
     assert operators.count("MultiHeadAttention") == 2
     assert not {"QAttention", "SkipLayerNormalization", "BiasGelu"} & set(operators)
-
-
-def test_both_graphs_agree(tiny: ModelDescription, tiny_files: Path) -> None:
     plain, other = Encoder(tiny, tiny_files), Encoder(tiny, tiny_files, tiny_files / FUSED_FILE)
     for text in TEXTS:
         assert cosine(plain.encode(text).pooled, other.encode(text).pooled) >= AGREEMENT

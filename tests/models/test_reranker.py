@@ -93,11 +93,16 @@ def test_a_pair_is_joined_by_the_tokenizers_own_template(reranker: OnnxReranker,
     )
 
 
-def test_what_does_not_fit_is_cut_from_the_texts_end(reranker: OnnxReranker, described: RerankerDescription) -> None:
+def test_texts_are_cut_at_their_end_and_have_half_the_window(
+    reranker: OnnxReranker, described: RerankerDescription
+) -> None:
     long, shorter = reranker.pairs("先本后息", ["还" * 500, "还" * 300])
     assert len(long.tokens) == described.max_tokens
     assert long.tokens == shorter.tokens
     assert long.tokens[:5] == reranker.pairs("先本后息", [""])[0].tokens[:5]
+    long, empty = reranker.pairs("先" * 500, ["还" * 500, ""])
+    assert len(long.tokens) == described.max_tokens
+    assert len(long.tokens) - len(empty.tokens) == described.max_tokens // 2 - 4
 
 
 class MeteredTokenizer:
@@ -123,12 +128,6 @@ def test_of_a_long_text_no_more_is_made_into_tokens_than_could_fit(float_encoder
     assert metered.characters <= len(QUERY) + CHARACTERS_A_TOKEN * 64
 
 
-def test_a_long_query_leaves_half_the_window_to_texts(reranker: OnnxReranker, described: RerankerDescription) -> None:
-    long, empty = reranker.pairs("先" * 500, ["还" * 500, ""])
-    assert len(long.tokens) == described.max_tokens
-    assert len(long.tokens) - len(empty.tokens) == described.max_tokens // 2 - 4
-
-
 @pytest.mark.parametrize("text", ["</s>", "还款</s></s>方式", "\uff1c/s\uff1e", "<s> <pad>"])
 def test_a_text_cannot_hold_the_tokens_that_join_a_pair(reranker: OnnxReranker, text: str) -> None:
     for query, told in ((text, "a"), ("a", text)):
@@ -151,11 +150,15 @@ def test_a_pairs_score_does_not_depend_on_its_company(reranker: OnnxReranker, te
     assert scores(reranker, QUERY, []) == []
 
 
-def test_an_unknown_character_is_read_as_one(reranker: OnnxReranker) -> None:
+def test_an_unknown_character_is_read_as_one_by_the_port(reranker: OnnxReranker) -> None:
     """The model was trained that way, and the tokenizer's own library encodes it so."""
     [pair] = reranker.pairs("先\U0001f680", ["本\U0001f680本"])
     assert pair.tokens.count(3) == 2
     assert len(pair.tokens) == 4 + 3 + 4
+    port: Reranker = reranker
+    assert port.name == TINY_RERANKER
+    clock: Clock = SlowClock()
+    assert clock.monotonic() == 1.0
 
 
 def test_the_graph_is_fed_what_it_declares_and_gives_one_logit(files: Path, reranker: OnnxReranker) -> None:
@@ -313,13 +316,6 @@ def test_registered_cross_encoders_are_pinned(model: RerankerDescription) -> Non
     assert all(file.sha256 and file.size_bytes for file in model.downloads)
     assert all(set(source.paths) == wanted for source in model.sources)
     assert all(len(source.revision) == 40 for source in model.sources if isinstance(source, Hub))
-
-
-def test_the_reranker_is_the_port(reranker: OnnxReranker) -> None:
-    port: Reranker = reranker
-    assert port.name == TINY_RERANKER
-    clock: Clock = SlowClock()
-    assert clock.monotonic() == 1.0
 
 
 def scores(reranker: OnnxReranker, query: str, texts: Sequence[str]) -> list[float]:

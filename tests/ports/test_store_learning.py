@@ -63,9 +63,18 @@ def profiles(store: Store, project: str = "p") -> dict[str, core.Profile]:
     return store.read_learning(project, lambda learning: dict(learning.profiles()))
 
 
-def test_an_unknown_project_has_learnt_nothing(store: Store) -> None:
+def test_an_unknown_project_and_a_write_that_fails_have_learnt_nothing(store: Store) -> None:
     assert store.read_learning("p", lambda learning: learning.state()) == core.LearningState()
     assert (log(store), usage(store, ""), profiles(store)) == ([], {}, {})
+
+    def apply(work: UnitOfWork) -> None:
+        record(work.learning, core.Switched(enabled=True))
+        raise ValueError("on purpose")
+
+    with pytest.raises(ValueError, match="on purpose"):
+        store.write("p", write_request(apply)).result(30)
+    assert log(store) == []
+    assert store.read_learning("p", lambda learning: learning.state()) == core.LearningState()
 
 
 def test_events_come_back_as_they_were_with_their_numbers_and_times(store: Store, clock: FakeClock) -> None:
@@ -80,14 +89,7 @@ def test_events_come_back_as_they_were_with_their_numbers_and_times(store: Store
     assert [one.time for one in logged] == [1_700_000_000.0] * 3 + [1_700_000_060.0] * (len(EVENTS) - 3)
 
 
-def test_the_log_is_read_in_pages(store: Store) -> None:
-    note(store, *EVENTS)
-    assert [one.number for one in log(store, 2, 3)] == [3, 4, 5]
-    assert [one.number for one in log(store, len(EVENTS) - 1)] == [len(EVENTS)]
-    assert log(store, len(EVENTS)) == []
-
-
-def test_what_is_stored_is_what_the_events_fold_to(store: Store) -> None:
+def test_what_is_stored_is_what_the_events_fold_to_and_is_read_in_pages(store: Store) -> None:
     """S3-28, S3-32, S3-33."""
     note(store, *EVENTS)
     rebuilt = Rebuilt()
@@ -96,6 +98,9 @@ def test_what_is_stored_is_what_the_events_fold_to(store: Store) -> None:
     assert store.read_learning("p", digest) == digest(rebuilt)
     assert usage(store, "会话") == {CORE: core.Usage(frequency=1, last_sent_turn=2, counted_turn=2), LAMP: core.Usage()}
     assert profiles(store)[CORE] == core.Profile(keywords=("硬木头", "hard wood"), last_analyzed_turn=1)
+    assert [one.number for one in log(store, 2, 3)] == [3, 4, 5]
+    assert [one.number for one in log(store, len(EVENTS) - 1)] == [len(EVENTS)]
+    assert log(store, len(EVENTS)) == []
 
 
 def test_ids_with_dots_and_chinese_are_kept_apart(store: Store) -> None:
@@ -137,17 +142,6 @@ def test_an_edited_memory_keeps_what_was_learnt_of_it(store: Store) -> None:
     before = store.read_learning("p", digest)
     put(store, "p", Entry(id=CORE, words=("new",)))
     assert store.read_learning("p", digest) == before
-
-
-def test_a_write_that_fails_leaves_no_event(store: Store) -> None:
-    def apply(work: UnitOfWork) -> None:
-        record(work.learning, core.Switched(enabled=True))
-        raise ValueError("on purpose")
-
-    with pytest.raises(ValueError, match="on purpose"):
-        store.write("p", write_request(apply)).result(30)
-    assert log(store) == []
-    assert store.read_learning("p", lambda learning: learning.state()) == core.LearningState()
 
 
 def test_a_unit_of_work_reads_what_it_wrote(store: Store) -> None:
@@ -256,20 +250,15 @@ def test_a_learned_keyword_weighs_less_than_a_word_of_the_text(store: Store) -> 
     assert 0 < score["learned"] < score["body"] < score["title"]
 
 
-def test_what_was_learnt_goes_with_the_memory(store: Store) -> None:
-    put(store, "p", Entry(id="wood"))
-    learn(store, "wood", "timber")
-    store.write("p", delete_request(["wood"])).result(30)
-    put(store, "p", Entry(id="wood"))
-    assert found(store, "timber") == set()
-
-
-def test_the_same_keywords_again_change_no_recall(store: Store) -> None:
+def test_the_same_keywords_change_no_recall_and_go_with_the_memory(store: Store) -> None:
     put(store, "p", Entry(id="wood"))
     learn(store, "wood", "timber")
     before = store.generation("p").content_seq
     learn(store, "wood", "timber")
     assert store.generation("p").content_seq == before
+    store.write("p", delete_request(["wood"])).result(30)
+    put(store, "p", Entry(id="wood"))
+    assert found(store, "timber") == set()
 
 
 def test_a_memory_put_in_the_same_write_can_be_given_keywords(store: Store) -> None:

@@ -81,19 +81,15 @@ def test_fragments_stand_by_line_in_their_own_file(store: Store) -> None:
     assert beside(store, "x", 5) == ([], [])
 
 
-def test_nothing_stands_beside_what_is_not_there(store: Store) -> None:
+def test_neighbours_come_in_the_view_that_is_asked_for_and_none_beside_what_is_gone(store: Store) -> None:
     put(store, "p", turn("t0"), turn("t1"))
+    (found,) = at(store, "p").neighbours([doc_of(store, "p", "t1")], 1, full=False, most_bytes=MOST_BYTES)
+    assert [memory.payload for memory in found.before] == [None]
     doc = doc_of(store, "p", "t0")
     store.write("p", delete_request(["t0"])).result(30)
     for project, number in (("p", doc), ("p", 99), ("unknown", 1)):
         (found,) = at(store, project).neighbours([number], 3, full=True, most_bytes=MOST_BYTES)
         assert (found.before, found.after) == ((), ())
-
-
-def test_neighbours_come_in_the_view_that_is_asked_for(store: Store) -> None:
-    put(store, "p", turn("t0"), turn("t1"))
-    (found,) = at(store, "p").neighbours([doc_of(store, "p", "t1")], 1, full=False, most_bytes=MOST_BYTES)
-    assert [memory.payload for memory in found.before] == [None]
 
 
 @pytest.mark.long
@@ -182,25 +178,11 @@ def test_a_turn_is_a_question_and_what_was_answered(store: Store) -> None:
     assert ids(outside(store, "unknown", 9)) == {entry.id for number in (1, 2, 3) for entry in exchange(number)}
 
 
-def test_an_edit_keeps_its_turn_and_a_removal_leaves_none(store: Store) -> None:
-    put(store, "p", *exchange(1), *exchange(2))
-    put(store, "p", replace(said("s-q1"), words=("edited",)))
-    assert ids(outside(store, "s", 1)) == {"s-q1", "s-a1"}
-    store.write("p", delete_request(["s-q2"])).result(timeout=30)
-    # What is left of the second turn belongs to the last question that there is.
-    assert ids(outside(store, "s", 1)) == set()
-
-
-def test_what_the_filter_leaves_out_is_not_counted_again(store: Store) -> None:
-    """S4-55: the count of a receipt."""
+def test_turns_are_counted_once_explained_and_kept_through_edits(store: Store) -> None:
+    """S4-55. The count of a receipt."""
     put(store, "p", *exchange(1), *exchange(2))
     found = outside(store, "s", 1, Filter(origins=frozenset({Origin.USER_INPUT})))
     assert (ids(found), found.in_window, found.searched) == ({"s-q1"}, 1, 1)
-
-
-def test_explaining_says_which_turn_it_was(store: Store) -> None:
-    """S4-55."""
-    put(store, "p", *exchange(1), *exchange(2))
     for window, turns_ago in ((1, 0), (2, 2)):
         query = GroupQuery(
             name="main", filter=Filter(), window=SessionWindow(session_id="s", turns=window), vector=unit_vector(1)
@@ -208,6 +190,11 @@ def test_explaining_says_which_turn_it_was(store: Store) -> None:
         standing = at(store, "p").standing(query, "s-a1")
         assert standing is not None
         assert standing.turns_ago == turns_ago
+    put(store, "p", replace(said("s-q1"), words=("edited",)))
+    assert ids(outside(store, "s", 1)) == {"s-q1", "s-a1"}
+    store.write("p", delete_request(["s-q2"])).result(timeout=30)
+    # What is left of the second turn belongs to the last question that there is.
+    assert ids(outside(store, "s", 1)) == set()
 
 
 @pytest.mark.long

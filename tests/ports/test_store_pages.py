@@ -121,8 +121,15 @@ def events(store: Store, after: int, project: str = "p") -> EventPage:
     return store.memory_events(project, after, full=True)
 
 
-def test_an_unknown_project_has_no_events(store: Store) -> None:
+def test_events_are_of_one_project_within_reach_and_of_what_changed(store: Store) -> None:
     assert events(store, 0) == EventPage(events=(), seq=0)
+    put(store, "p", Entry(id="a"))
+    assert events(store, 9) == EventPage(events=(), seq=1, is_reset=True)
+    assert events(store, 9, "unknown") == EventPage(events=(), seq=0, is_reset=True)
+    put(store, "other", Entry(id="secret"))
+    assert told(events(store, 0)) == [(CREATED, "a", 1)]
+    store.write("p", delete_request(["unknown"])).result(30)
+    assert events(store, 1) == EventPage(events=(), seq=2)
 
 
 def test_stored_changed_and_removed_memories_are_told_of_in_the_order_of_the_writes(store: Store) -> None:
@@ -165,24 +172,6 @@ def test_what_was_removed_and_stored_again_has_changed(store: Store) -> None:
     store.write("p", delete_request(["a"])).result(30)
     put(store, "p", Entry(id="a", words=("again",)))
     assert told(events(store, 1)) == [(UPDATED, "a", 3)]
-
-
-def test_a_write_that_changes_nothing_moves_the_position_alone(store: Store) -> None:
-    put(store, "p", Entry(id="a"))
-    store.write("p", delete_request(["unknown"])).result(30)
-    assert events(store, 1) == EventPage(events=(), seq=2)
-
-
-def test_one_project_is_not_told_of_another(store: Store) -> None:
-    put(store, "p", Entry(id="a"))
-    put(store, "other", Entry(id="secret"))
-    assert told(events(store, 0)) == [(CREATED, "a", 1)]
-
-
-def test_a_position_ahead_of_the_project_is_out_of_reach(store: Store) -> None:
-    put(store, "p", Entry(id="a"))
-    assert events(store, 9) == EventPage(events=(), seq=1, is_reset=True)
-    assert events(store, 9, "unknown") == EventPage(events=(), seq=0, is_reset=True)
 
 
 @pytest.mark.long

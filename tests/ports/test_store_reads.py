@@ -61,9 +61,12 @@ def test_the_vector_path_ranks_by_the_best_chunk(store: Store) -> None:
     assert found.vector(np.arange(2)) == pytest.approx(np.stack([unit_vector(2), unit_vector(2)]), abs=1e-3)
 
 
-def test_memories_below_the_minimum_cosine_are_not_found_by_vector(store: Store) -> None:
+def test_a_minimum_cosine_leaves_others_out_and_a_zero_vector_is_equally_far_from_all(store: Store) -> None:
     put(store, "p", Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(2,)))
     assert ids(ask(store, seed=1, minimum_cosine=0.9)) == {"a"}
+    query = GroupQuery(name="main", filter=Filter(), vector=np.zeros(16, np.float32), pool=1)
+    found = gather(store, "p", query).groups[0]
+    assert (found.memory_id, found.cosine.tolist()) == (("a",), [0.0])
 
 
 def test_a_memory_without_a_vector_is_found_by_its_words(store: Store) -> None:
@@ -208,26 +211,15 @@ def test_equal_scores_keep_the_older_memory(store: Store) -> None:
     assert (ids(ask(store, seed=1, pool=2)), ids(ask(store, terms=["tide"], pool=2))) == ({"m0", "m1"}, {"m0", "m1"})
 
 
-def test_a_query_vector_of_another_dim_is_refused(store: Store) -> None:
-    put(store, "p", Entry(id="a"))
-    query = GroupQuery(name="main", filter=Filter(), vector=unit_vector(1, 17))
-    with pytest.raises(ValueError, match="dim"):
-        gather(store, "p", query)
-
-
-def test_a_zero_vector_is_equally_far_from_everything(store: Store) -> None:
-    put(store, "p", Entry(id="a", seeds=(1,)), Entry(id="b", seeds=(2,)))
-    query = GroupQuery(name="main", filter=Filter(), vector=np.zeros(16, np.float32), pool=1)
-    found = gather(store, "p", query).groups[0]
-    assert (found.memory_id, found.cosine.tolist()) == (("a",), [0.0])
-
-
-def test_all_groups_are_read_at_one_moment(store: Store) -> None:
+def test_all_groups_are_read_at_one_moment_with_vectors_of_the_stores_dim(store: Store) -> None:
     put(store, "p", Entry(id="a"))
     query = GroupQuery(name="x", filter=Filter(), vector=unit_vector(1))
     gathered = gather(store, "p", query, query)
     assert gathered.groups[0].memory_id == gathered.groups[1].memory_id == ("a",)
     assert (gathered.seq, gathered.content_seq) == (1, 1)
+    query = GroupQuery(name="main", filter=Filter(), vector=unit_vector(1, 17))
+    with pytest.raises(ValueError, match="dim"):
+        gather(store, "p", query)
 
 
 def test_load_answers_in_the_order_of_the_question(store: Store) -> None:

@@ -35,22 +35,14 @@ def talk(store: Store) -> None:
     put(store, "p", *(Entry(id=f"n{n}", seeds=(n + 30,)) for n in range(3)))
 
 
-def test_what_stands_beside_the_best_is_a_candidate(store: Store) -> None:
+def test_what_stands_beside_the_best_in_its_session_is_a_candidate(store: Store) -> None:
     talk(store)
     found = group(store, vector=unit_vector(14), pool=1, with_neighbours=True)
     assert found_by(found) == {"t3": FoundBy.NEIGHBOUR, "t4": FoundBy.VECTOR, "t5": FoundBy.NEIGHBOUR}
     assert (found.rows["session_position"].tolist(), len(set(found.rows["session"].tolist()))) == ([3, 4, 5], 1)
     assert np.isfinite(found.cosine).all()
-
-
-def test_nothing_stands_beside_without_a_session_or_unasked(store: Store) -> None:
-    talk(store)
     assert set(found_by(group(store, vector=unit_vector(31), pool=1, with_neighbours=True))) == {"n1"}
     assert set(found_by(group(store, vector=unit_vector(14), pool=1))) == {"t4"}
-
-
-def test_what_stands_beside_passes_the_filter_and_is_there(store: Store) -> None:
-    talk(store)
     put(store, "p", Entry(id="t5", session_id="s", seeds=(15,), origin=Origin.AI_OUTPUT))
     store.write("p", delete_request(["t3"])).result(30)
     where = Filter(origins=frozenset({Origin.MANUAL}))

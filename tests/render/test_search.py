@@ -239,12 +239,17 @@ def ids(searched: Searched) -> list[str]:
     return [result.memory_id for result in searched.results]
 
 
-def test_a_follow_up_with_nothing_of_its_own_finds_what_the_conversation_is_about(search: Search) -> None:
+def test_a_repeated_question_has_the_same_answer_and_conversations_know_no_other(search: Search) -> None:
+    """S1-21, S0-06, S1-20. A caller may send again what it has no answer to."""
     ask(search, TOPIC)
     found = ask(search, FOLLOW_UP)
     assert ids(found) == ["calculator", "caller"]
     assert found.together_with == (TOPIC,)
     assert ids(ask(search, FOLLOW_UP, session="")) == []
+    assert ask(search, FOLLOW_UP, session="t").together_with == ()
+    assert ask(search, FOLLOW_UP, project="q").together_with == ()
+    assert ask(search, FOLLOW_UP) == ask(search, FOLLOW_UP)
+    assert ask(search, TOPIC).together_with == ()
 
 
 def test_an_unrelated_new_question_is_answered_as_without_a_session(search: Search, library: Library) -> None:
@@ -276,13 +281,6 @@ def test_a_chain_of_follow_ups_goes_back_to_the_question_that_stood_alone(search
     assert library.asked[-2:] == ["为什么？", f"为什么？\n{FOLLOW_UP}\n{TOPIC}"]
 
 
-def test_a_repeated_question_has_the_same_answer(search: Search) -> None:
-    """S1-20: a caller may send again what it has no answer to."""
-    ask(search, TOPIC)
-    assert ask(search, FOLLOW_UP) == ask(search, FOLLOW_UP)
-    assert ask(search, TOPIC).together_with == ()
-
-
 def test_what_was_shown_is_marked_and_goes_behind_where_that_is_wanted(search: Search) -> None:
     """S1-20."""
     first = ask(search, TOPIC, top_k=1)
@@ -294,13 +292,6 @@ def test_what_was_shown_is_marked_and_goes_behind_where_that_is_wanted(search: S
     assert behind.text.index("RepaymentService calls") < behind.text.index("in the service")
     alone = ask(search, TOPIC, session="", unseen_first=True)
     assert not any(one.seen_before for one in alone.results)
-
-
-def test_conversations_and_projects_know_nothing_of_each_other(search: Search) -> None:
-    """S1-21, S0-06."""
-    ask(search, TOPIC)
-    assert ask(search, FOLLOW_UP, session="t").together_with == ()
-    assert ask(search, FOLLOW_UP, project="q").together_with == ()
 
 
 def test_a_conversation_is_forgotten_half_an_hour_after_its_last_search(search: Search, clock: FakeClock) -> None:
