@@ -39,16 +39,16 @@ def store(database: str) -> Iterator[SharedStore]:
         yield opened
 
 
-def test_answers_come_in_the_order_of_what_was_asked(connection: PatientConnection) -> None:
+def test_answers_of_any_size_and_bytes_come_in_the_order_of_what_was_asked(connection: PatientConnection) -> None:
     for _ in range(2):  # prepared the first time
         answers = connection.ask([Statement(ECHO, (bytes([number]),)) for number in range(5)], 10)
         assert [answer.rows for answer in answers] == [[(bytes([number]),)] for number in range(5)]
-
-
-def test_megabytes_go_both_ways_at_once(connection: PatientConnection) -> None:
     large = bytes(2 * MIB)
     answers = connection.ask([Statement(ECHO, (large,))] * 8, LOAD_PATIENCE_S)
     assert all(answer.rows == [(large,)] for answer in answers)
+    values = [b"", b"\0", bytes(range(256)), b"\xff" * 300]
+    (answer,) = connection.ask([Statement(b"SELECT unnest($1::bytea[])", (bytea_array(values),))], 10)
+    assert [row[0] for row in answer.rows] == values
 
 
 def test_behind_a_statement_that_fails_none_is_run(connection: PatientConnection) -> None:
@@ -75,16 +75,12 @@ def test_a_server_that_says_nothing_loses_the_connection(connection: PatientConn
     assert connection.broken
 
 
-def test_what_sets_the_scope_of_a_read_ends_with_it(store: SharedStore) -> None:
+def test_a_read_of_one_project_finds_nothing_of_another_nor_behind_it(store: SharedStore) -> None:
     database = cast(Database, store._engine)
     count = Statement(database.tables.memory.count)
     with database.looking(1) as txn:
         assert txn.begin([count])[0].rows == [(int8(1),)]
         assert txn.connection.ask([count], 10)[0].rows == [(int8(0),)]
-
-
-def test_a_read_of_one_project_finds_nothing_of_another(store: SharedStore) -> None:
-    database = cast(Database, store._engine)
     doc_keys = [keys.doc_key(number, 1) for number in (1, 2)]
     with database.looking(1) as txn:
         memory = database.tables.memory
@@ -131,9 +127,3 @@ def test_of_a_project_whose_number_is_another_one_nothing_is_foreseen(store: Sha
     with database.writing(projects=["p"], foreseen=foreseen) as txn:
         assert txn.get(key, db=database.tables.by_id) is not None
         assert database._numbers[keys.project_name_key("p")] == 1
-
-
-def test_bytes_of_any_kind_are_an_array(connection: PatientConnection) -> None:
-    values = [b"", b"\0", bytes(range(256)), b"\xff" * 300]
-    (answer,) = connection.ask([Statement(b"SELECT unnest($1::bytea[])", (bytea_array(values),))], 10)
-    assert [row[0] for row in answer.rows] == values

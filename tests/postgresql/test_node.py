@@ -28,22 +28,13 @@ def ask(dsn: str, question: str) -> object:
         return connection.execute(question.encode()).fetchone()
 
 
-def test_a_node_answers(node: Node) -> None:
+def test_a_node_is_reached_by_its_owner_alone_and_keeps_text_in_the_order_of_its_bytes(node: Node) -> None:
     assert ask(node.dsn, "SELECT 1") == 1
-
-
-def test_text_is_utf_8_in_the_order_of_its_bytes_and_data_have_checksums(node: Node) -> None:
     assert ask(node.dsn, "SHOW server_encoding") == "UTF8"
     assert ask(node.dsn, "SELECT datcollate FROM pg_database WHERE datname = current_database()") == "C"
     assert ask(node.dsn, "SHOW data_checksums") == "on"
-
-
-def test_nobody_else_can_reach_it(node: Node) -> None:
     assert ask(node.dsn, "SHOW listen_addresses") == ""
     assert node.sockets.stat().st_mode & 0o077 == 0
-
-
-def test_who_serves_owns_its_database_and_is_no_superuser(node: Node) -> None:
     dsn = node.dsn_of(ROLE)
     assert ask(dsn, "SELECT rolsuper FROM pg_roles WHERE rolname = current_user") is False
     with psycopg.connect(dsn) as connection:
@@ -57,19 +48,16 @@ def test_each_test_has_an_empty_database(database: str, turn: str) -> None:
         connection.execute("CREATE TABLE notes (content text)")
 
 
-def test_a_database_goes_with_those_who_are_connected(node: Node) -> None:
-    with psycopg.connect(node.create_database("leaving")) as connection:
-        node.drop_database("leaving")
-        with pytest.raises(psycopg.OperationalError):
-            connection.execute("SELECT 1")
-
-
-def test_a_database_can_be_made_from_another(node: Node) -> None:
+def test_a_database_is_made_from_another_and_goes_with_those_who_are_connected(node: Node) -> None:
     with psycopg.connect(node.create_database("mould")) as connection:
         connection.execute("CREATE TABLE notes AS SELECT '码头的灯亮了' AS content")
     assert ask(node.create_database("cast", template="mould"), "SELECT content FROM notes") == "码头的灯亮了"
     for name in ("cast", "mould"):
         node.drop_database(name)
+    with psycopg.connect(node.create_database("leaving")) as connection:
+        node.drop_database("leaving")
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("SELECT 1")
 
 
 def test_data_are_there_after_a_stop_and_after_a_kill(directory: Path) -> None:

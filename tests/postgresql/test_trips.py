@@ -101,15 +101,11 @@ def counted(tmp_path: Path, database: str) -> Iterator[Counted]:
         yield Counted(stubs=stubs, traffic=traffic, vector=pb.Embedding(values=values, emb_space=known.emb_space))
 
 
-def test_a_recall_asks_how_far_the_project_is_and_for_tokens_and_for_hits(counted: Counted) -> None:
+def test_a_recall_asks_for_tokens_hits_and_once_for_words_that_no_memory_holds(counted: Counted) -> None:
     counted.learnt("p", 12)
     ask(counted.stubs, "p", "the tide is high")
     # No two are alike, so that none is answered from the cache.
     assert counted.least(lambda number: ask(counted.stubs, "p", "tide high " * (number + 2))) <= 3
-
-
-def test_words_that_no_memory_holds_are_looked_up_once(counted: Counted) -> None:
-    counted.learnt("p", 12)
     ask(counted.stubs, "p", "the tide is 高")
     assert counted.least(lambda number: ask(counted.stubs, "p", "the tide is 高 " * (number + 2))) <= 3
 
@@ -119,23 +115,15 @@ def test_a_recall_that_is_answered_from_the_cache_asks_how_far_the_project_is(co
     assert counted.least(lambda _: ask(counted.stubs, "p", "tide")) <= 1
 
 
-def test_a_learn_reads_all_that_it_looks_up_and_writes_the_rest(counted: Counted) -> None:
-    counted.learnt("p", 1)
-    assert counted.least(lambda number: learn(counted.stubs, "p", counted.memory(f"ebb at hour {number}"))) <= 2
-
-
 def test_many_memories_are_learnt_in_as_many_round_trips_as_one(counted: Counted) -> None:
     counted.learnt("p", 1)
+    assert counted.least(lambda number: learn(counted.stubs, "p", counted.memory(f"ebb at hour {number}"))) <= 2
 
     def learn_many(number: int) -> None:
         several = [counted.memory(f"wave {number} of {place}") for place in range(40)]
         learn(counted.stubs, "p", *several)
 
     assert counted.least(learn_many) <= 2
-
-
-def test_what_is_learnt_again_is_found_with_the_first_reads(counted: Counted) -> None:
-    counted.learnt("p", 1)
     request = counted.memory("the tide of day 0 is high")
     # Whoever has the text is read after it.
     assert counted.least(lambda _: learn(counted.stubs, "p", request)) <= 5

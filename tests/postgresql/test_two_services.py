@@ -35,17 +35,13 @@ def test_what_one_has_acknowledged_the_other_recalls(services: tuple[Stubs, Stub
     assert stale_rounds(*services, rounds=60) == 0
 
 
-def test_a_request_that_is_sent_to_both_has_one_effect(services: tuple[Stubs, Stubs]) -> None:
+def test_a_request_that_is_sent_to_both_and_a_text_have_one_effect(services: tuple[Stubs, Stubs]) -> None:
     first, second = services
     request_id = "5d1a7c0e-6b0f-4e1a-9d55-0c2c6f5b7a11"
     replies = [learn(one, "p", note("还款日是每月5号"), request_id=request_id) for one in (first, second)]
     assert replies[0].results[0].id == replies[1].results[0].id
     assert replies[0].seq == replies[1].seq
     assert contents(ask(second, "p", "还款日")) == ["还款日是每月5号"]
-
-
-def test_the_same_text_is_one_memory_whoever_learns_it(services: tuple[Stubs, Stubs]) -> None:
-    first, second = services
     made = learn(first, "p", note("先本后息")).results[0]
     again = learn(second, "p", note("先本后息")).results[0]
     assert again.duplicate_of == made.id

@@ -29,20 +29,13 @@ def asked(desk: Desk, vector: QueryVector, mode: KeywordMode) -> Recalled:
     )
 
 
-def test_what_no_vector_found_stands_behind_what_is_similar_newest_first_at_half(desk: Desk) -> None:
-    """S0-13: vector hits first, keyword hits appended, with a score of 0.5."""
+def test_substrings_stand_behind_what_is_similar_and_keep_their_order_where_nothing_is(desk: Desk) -> None:
+    """S0-13, S0-11. Vector hits first, keyword hits appended, with a score of 0.5. Newest first."""
     hits = asked(desk, taught(desk), KeywordMode.SUBSTRING).hits
     assert [hit.memory.id for hit in hits] == [*SIMILAR, "newer", "older"]
     assert [hit.found_by for hit in hits[3:]] == [FoundBy.KEYWORD] * 2
     assert [hit.score for hit in hits[3:]] == pytest.approx([0.5, 0.5])
-
-
-def test_with_vectors_alone_nothing_is_appended(desk: Desk) -> None:
     assert [hit.memory.id for hit in asked(desk, taught(desk), KeywordMode.TERMS).hits] == list(SIMILAR)
-
-
-def test_where_nothing_is_similar_substrings_keep_their_order_and_scores(desk: Desk) -> None:
-    """S0-11: newest first."""
     taught(desk)
     hits = desk.recall("ment", keyword_mode=KeywordMode.SUBSTRING, paths=frozenset({RecallPath.KEYWORD})).hits
     assert [hit.memory.id for hit in hits] == ["newer", "older"]

@@ -90,13 +90,16 @@ def test_words_alone_find_an_english_function(desk: Desk) -> None:
     assert "缓存" in answer.hits[0].matched_terms
 
 
-def test_an_english_text_is_found_by_what_the_question_means(pair_desk: Desk) -> None:
+def test_an_english_text_is_found_by_what_the_question_means_or_by_words_of_the_gloss(pair_desk: Desk) -> None:
     pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate(OTHERS)), note(ENGLISH, "answer"))
     answer = pair_desk.recall(QUESTION)
     assert ids(answer)[0] == "answer"
     best, second = answer.hits[:2]
     assert best.similarity > second.similarity + 0.05
     assert best.found_by & FoundBy.VECTOR
+    answer = pair_desk.recall(QUESTION, vector=pair_desk.pointing(1))
+    assert ids(answer)[0] == "answer"
+    assert answer.degraded == ()
 
 
 def test_english_code_is_found_beside_chinese_texts(pair_desk: Desk) -> None:
@@ -122,10 +125,14 @@ def test_chinese_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatc
     assert {name: own[0][name] for name in chinese} == {name: own[1][name] for name in chinese}
 
 
-def test_where_all_is_chinese_nothing_is_glossed(pair_desk: Desk) -> None:
+def test_where_all_is_chinese_an_english_question_alone_is_glossed(pair_desk: Desk) -> None:
+    """It is found by the translated words, and by the vector of the model that reads Chinese."""
     pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
     answer = pair_desk.recall(QUESTION)
     assert (answer.receipt.gloss, answer.receipt.gloss_version) == ((), "")
+    answer = pair_desk.recall(ASKED)
+    assert ids(answer)[0] == "zh3"
+    assert glossed(answer)["repayment"] == ("还款",)
 
 
 def test_words_of_english_in_chinese_texts_are_no_english_texts(pair_desk: Desk) -> None:
@@ -184,13 +191,6 @@ def test_a_word_of_the_gloss_does_not_spare_the_minimum_similarity(pair_desk: De
     assert ids(pair_desk.recall(QUESTION, min_similarity=0.9)) == []
 
 
-def test_a_callers_own_vector_leaves_the_words_of_the_gloss(pair_desk: Desk) -> None:
-    pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate(OTHERS)), note(ENGLISH, "answer"))
-    answer = pair_desk.recall(QUESTION, vector=pair_desk.pointing(1))
-    assert ids(answer)[0] == "answer"
-    assert answer.degraded == ()
-
-
 def test_the_same_question_gets_the_same_answer(pair_desk: Desk) -> None:
     pair_desk.teach(*(note(text, f"other{n}") for n, text in enumerate((*OTHERS, *CHINESE, ENGLISH))))
     first, second = ([(hit.memory.id, hit.score) for hit in pair_desk.recall(QUESTION).hits] for _ in range(2))
@@ -198,14 +198,6 @@ def test_the_same_question_gets_the_same_answer(pair_desk: Desk) -> None:
 
 
 ASKED = "how is the overdue repayment computed"
-
-
-def test_an_english_question_finds_the_chinese_text(pair_desk: Desk) -> None:
-    """It is found by the translated words, and by the vector of the model that reads Chinese."""
-    pair_desk.teach(*(note(text, f"zh{n}") for n, text in enumerate(CHINESE)))
-    answer = pair_desk.recall(ASKED)
-    assert ids(answer)[0] == "zh3"
-    assert glossed(answer)["repayment"] == ("还款",)
 
 
 def test_english_texts_are_ranked_as_without_a_gloss(pair_desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,13 +100,10 @@ def test_an_equal_recall_is_computed_once_in_five_minutes(counted: Counted) -> N
     assert not counted.is_cached(QUERY)
 
 
-def test_an_edited_memory_is_recalled_as_it_is_now(counted: Counted) -> None:
+def test_a_memory_that_is_edited_or_the_first_of_its_project_is_recalled_as_it_is_now(counted: Counted) -> None:
     counted.cached(QUERY)
     counted.work.teach(note("the 潮汐 tide is high", "a"))
     assert contents(counted.cached(QUERY)) >= {"the 潮汐 tide is high"}
-
-
-def test_a_project_that_was_unknown_is_recalled_from_once_it_has_memories(counted: Counted) -> None:
     query = replace(QUERY, project="new")
     assert (counted.is_cached(query), counted.is_cached(query)) == (False, True)
     counted.work.teach(note("a new tide", "n"), project="new")
@@ -122,19 +119,16 @@ def test_a_write_that_changes_nothing_leaves_the_answer_and_counts(counted: Coun
     assert counted.cached(QUERY).seq == seq
 
 
-def test_a_min_seq_that_is_not_reached_is_an_error_whatever_is_kept(counted: Counted) -> None:
+def test_min_seq_keeps_nobody_apart_and_is_an_error_where_it_is_not_reached(counted: Counted) -> None:
+    counted.is_cached(replace(QUERY, min_seq=1))
+    assert counted.is_cached(QUERY)
+    assert [query.min_seq for query in counted.asked] == [0]
     seq = counted.cached(QUERY).seq
     for project, reached in (("p", seq), ("unknown", 0)):
         counted.cached(replace(QUERY, project=project))
         with pytest.raises(SeqNotReached) as error:
             counted.cached(replace(QUERY, project=project, min_seq=reached + 1))
         assert (error.value.min_seq, error.value.seq) == (reached + 1, reached)
-
-
-def test_min_seq_keeps_nobody_apart(counted: Counted) -> None:
-    counted.is_cached(replace(QUERY, min_seq=1))
-    assert counted.is_cached(QUERY)
-    assert [query.min_seq for query in counted.asked] == [0]
 
 
 def vector(seed: int, emb_space: str = SPACE.id) -> QueryVector:
@@ -234,16 +228,12 @@ def _named(where: object) -> set[str]:
     return {each.name for each in fields(Filter) if getattr(where, each.name) != getattr(Filter(), each.name)}
 
 
-def test_vectors_are_equal_by_their_bytes(counted: Counted) -> None:
+def test_vectors_are_equal_by_their_bytes_within_one_space(counted: Counted) -> None:
     counted.cached(replace(QUERY, vector=vector(1)))
     assert counted.is_cached(replace(QUERY, vector=vector(1)))
     nearly = unit_vector(1).copy()
     nearly[0] = np.nextafter(nearly[0], np.float32(2))
     assert not counted.is_cached(replace(QUERY, vector=QueryVector(values=nearly, emb_space=SPACE.id)))
-
-
-def test_a_vector_of_another_space_is_refused_though_its_bytes_are_known(counted: Counted) -> None:
-    counted.cached(replace(QUERY, vector=vector(1)))
     for _ in range(2):
         with pytest.raises(EmbSpaceMismatch):
             counted.cached(replace(QUERY, vector=vector(1, "00" * 16)))
@@ -307,16 +297,13 @@ def test_who_has_no_time_does_not_wait_for_a_caller_who_has(counted: Counted, le
     assert [answer.receipt.cached for answer in hurried] == [False]
 
 
-def test_the_receipt_of_a_cached_answer_says_so_and_lists_only_what_ran(counted: Counted) -> None:
+def test_a_cached_answer_says_so_and_has_the_ages_of_the_moment_of_asking(counted: Counted) -> None:
+    """S4-29: as_of unset means the clock, also in an answer that was kept."""
     fresh, cached = (counted.cached(QUERY).receipt for _ in range(2))
     assert (fresh.cached, cached.cached) == (False, True)
     assert [stage.stage for stage in cached.stages] == ["cache"]
     assert cached.elapsed_s == cached.stages[0].elapsed_s == 0.0
     assert cached.groups == fresh.groups
-
-
-def test_without_decay_ages_are_those_of_the_moment_of_asking(counted: Counted) -> None:
-    """S4-29: as_of unset means the clock, also in an answer that was kept."""
     counted.cached(QUERY)
     counted.work.clock.move(120)
     answer = counted.cached(QUERY)

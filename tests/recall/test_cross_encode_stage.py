@@ -196,24 +196,18 @@ def test_the_passage_is_what_was_embedded(desk: Desk, reranker: CountingReranker
     assert sorted(reranker.read) == ["a/harbour.py\nclass harbour {}", "b/quay.py\nclass quay {}"]
 
 
-def test_one_memory_is_not_read(desk: Desk, reranker: CountingReranker) -> None:
+def test_an_empty_project_and_one_memory_have_nothing_to_read(desk: Desk, reranker: CountingReranker) -> None:
+    assert (recall(desk, reranker).hits, reranker.read) == ((), [])
     teach(desk, 1)
     assert recall(desk, reranker).receipt.cross_encoded == 0
     assert recall(desk, reranker).degraded == ()
 
 
-def test_an_empty_project_has_nothing_to_read(desk: Desk, reranker: CountingReranker) -> None:
-    assert (recall(desk, reranker).hits, reranker.read) == ((), [])
-
-
-def test_a_cross_encoder_that_fails_costs_its_stage_and_not_the_recall(desk: Desk) -> None:
+def test_a_cross_encoder_that_fails_or_is_not_there_costs_its_stage_alone(desk: Desk) -> None:
     teach(desk, 4)
     answer = recall(desk, BrokenReranker(desk.clock))
     assert ids(answer) == ids(recall(desk, None))
     assert reasons(answer) == [("cross_encoder", "CROSS_ENCODER_FAILED")]
-
-
-def test_who_asks_for_one_that_is_not_there_is_told(desk: Desk) -> None:
     teach(desk, 2)
     assert reasons(recall(desk, None, cross_encoding=CrossEncoding.ON)) == [("cross_encoder", "CROSS_ENCODER_ABSENT")]
     assert recall(desk, None, cross_encoding=CrossEncoding.AUTO).degraded == ()

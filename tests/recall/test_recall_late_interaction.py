@@ -41,12 +41,15 @@ def test_the_vector_path_alone_is_never_ranked_again_under_chat(desk: Desk) -> N
     assert [hit.score for hit in answer.hits] == pytest.approx([hit.similarity for hit in answer.hits], abs=1e-6)
 
 
-def test_a_callers_vector_has_no_tokens_to_rank_by_and_that_is_no_degradation(desk: Desk) -> None:
+def test_late_interaction_needs_tokens_and_can_be_switched_off(desk: Desk) -> None:
     desk.teach(note("the harbour", "a"))
     answer = desk.recall("harbour", vector=desk.pointing(1), late_interaction=True)
     assert "late_interaction" not in stages(answer)
     assert answer.degraded == ()
     assert ids(answer) == ["a"]
+    answer = desk.recall("the harbour", late_interaction=False)
+    assert "late_interaction" not in stages(answer)
+    assert answer.hits[0].late_interaction_score == 0
 
 
 def test_a_memory_that_came_with_its_own_vector_is_not_scored_by_late_interaction(desk: Desk) -> None:
@@ -55,10 +58,3 @@ def test_a_memory_that_came_with_its_own_vector_is_not_scored_by_late_interactio
     scores = {hit.memory.id: hit.late_interaction_score for hit in answer.hits}
     assert scores["own"] == 0
     assert scores["made"] > 0.9
-
-
-def test_late_interaction_can_be_switched_off(desk: Desk) -> None:
-    desk.teach(note("the harbour", "a"))
-    answer = desk.recall("the harbour", late_interaction=False)
-    assert "late_interaction" not in stages(answer)
-    assert answer.hits[0].late_interaction_score == 0

@@ -44,21 +44,15 @@ def test_a_day_brings_what_is_told_of_it(diary: Desk, preset: Preset, text: str,
     assert {f"e{2 * day}", f"e{2 * day + 1}"} == set(found[:2])
 
 
-def test_more_than_a_pool_of_a_time_gives_its_nearest(diary: Desk) -> None:
+def test_a_time_gives_its_nearest_under_a_filter_and_changes_no_lone_path(diary: Desk) -> None:
+    """1.1-10."""
     first = diary.recall("2024年2月和邻居下棋", top_k=5, candidates=5).hits[0].memory
     assert "棋" in first.index.title
     assert 31 * DAY_S <= (first.event_time or 0.0) - FIRST + DAY_S / 2 < 60 * DAY_S
-
-
-def test_one_path_alone_stays_what_it_is(diary: Desk) -> None:
-    """1.1-10."""
     text = "2月19日我做了什么"
     alone = frozenset({RecallPath.VECTOR})
     without = diary.recall(text, preset=Preset.CHAT, paths=alone, time_words=False)
     assert ids(diary.recall(text, preset=Preset.CHAT, paths=alone)) == ids(without)
-
-
-def test_a_filter_still_counts(diary: Desk) -> None:
     where = Filter(excluded_ids=("e98",), event_before=FIRST + 49.5 * DAY_S)
     assert ids(diary.recall("2月19日我做了什么", filter=where))[0] == "e99"
     assert "e98" not in ids(diary.recall("2月19日我做了什么", filter=where))

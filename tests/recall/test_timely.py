@@ -205,15 +205,12 @@ def test_a_model_that_would_be_late_is_not_waited_for(slow: Slow) -> None:
     assert answer.receipt.vector_weight == 0
 
 
-def test_a_query_that_the_model_knows_keeps_its_vector(slow: Slow) -> None:
+def test_a_vector_that_is_given_or_known_needs_no_model(slow: Slow) -> None:
+    answer = within(slow.recalls(), slow, 0.09, replace(QUERY, vector=slow.desk.pointing(1), context_window=0))
+    assert "vector" not in left_out(answer)
     recall = slow.recalls()
     slow.known.add(QUERY.text)
     assert "vector" not in left_out(within(recall, slow, 0.09))
-
-
-def test_a_vector_that_the_caller_gives_needs_no_model(slow: Slow) -> None:
-    answer = within(slow.recalls(), slow, 0.09, replace(QUERY, vector=slow.desk.pointing(1), context_window=0))
-    assert "vector" not in left_out(answer)
 
 
 def test_texts_are_looked_through_only_where_there_is_time(slow: Slow) -> None:

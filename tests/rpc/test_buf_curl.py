@@ -22,25 +22,16 @@ def curl(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
 
-def test_buf_curl_lists_the_methods() -> None:
+def test_buf_curl_lists_and_calls_methods_and_shows_the_details_of_an_error() -> None:
     with edge_on_a_thread() as address:
+        recall = f"http://{address}/hummock.v1.ContextService/Recall"
         listed = curl(f"http://{address}", "--list-methods")
+        called = curl(recall, "-d", '{"project": "p", "query_text": "还款"}')
+        refused = curl(recall, "-d", "{}")
     assert listed.returncode == 0, listed.stderr
     assert {"hummock.v1.ContextService/Recall", "grpc.health.v1.Health/Check"} <= set(listed.stdout.split())
-
-
-def test_buf_curl_calls_a_method() -> None:
-    with edge_on_a_thread() as address:
-        called = curl(
-            f"http://{address}/hummock.v1.ContextService/Recall", "-d", '{"project": "p", "query_text": "还款"}'
-        )
     assert called.returncode == 0, called.stderr
     assert json.loads(called.stdout)["hits"][0]["memory"]["id"] == MEMORY.id
-
-
-def test_buf_curl_shows_the_details_of_an_error() -> None:
-    with edge_on_a_thread() as address:
-        refused = curl(f"http://{address}/hummock.v1.ContextService/Recall", "-d", "{}")
     answer = json.loads(refused.stderr)
     assert answer["code"] == "invalid_argument"
     assert [detail["type"] for detail in answer["details"]] == ["google.rpc.ErrorInfo", "google.rpc.BadRequest"]

@@ -154,12 +154,9 @@ def test_a_replay_says_what_a_fork_would_have_done(learning: FixedLearning) -> N
     ]
 
 
-def test_a_replay_without_a_fork_decides_nothing_anew(learning: FixedLearning) -> None:
+def test_a_replay_without_a_fork_decides_nothing_anew_and_none_is_by_other_numbers(learning: FixedLearning) -> None:
     servicer(learning).ReplayLearning(pb.ReplayLearningRequest(project="p"), CallContext())
     assert learning.asked == [("p", None)]
-
-
-def test_a_fork_by_numbers_that_decide_nothing_is_refused(learning: FixedLearning) -> None:
     request = pb.ReplayLearningRequest(project="p", fork=learning_pb2.LearningSettings(candidates=3))
     with pytest.raises(InvalidRequest, match="candidates"):
         servicer(learning).ReplayLearning(request, CallContext())

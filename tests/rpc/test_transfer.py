@@ -367,16 +367,12 @@ def test_a_conversation_that_was_cut_off_is_finished_by_a_second_import(here: Po
     assert there.out("p") == records
 
 
-def test_a_message_of_no_session_is_named_and_the_rest_is_stored(here: Port, there: Port) -> None:
+def test_wrong_records_of_conversations_are_named_and_the_rest_is_stored(here: Port, there: Port) -> None:
     talk(here, "p", "s", "one")
     _, session, message, end = here.out("p")
     reply = there.take("p", [message, memory("good"), end])
     assert [(failure.number, field_of(failure)) for failure in reply.failures] == [(1, "message.session_id")]
     assert (reply.created_count, there.take("p", [session, message]).message_count) == (1, 1)
-
-
-def test_a_title_with_a_control_character_is_named(here: Port, there: Port) -> None:
-    talk(here, "p", "s", "one")
     _, session, *_ = here.out("p")
     session.session.title = "a\x1b[31mb"
     assert [field_of(failure) for failure in there.take("p", [session]).failures] == ["session.title"]

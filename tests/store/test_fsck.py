@@ -173,12 +173,15 @@ DAMAGES: dict[str, tuple[str, Alter]] = {
 }
 
 
-def test_nothing_is_wrong_with_what_the_store_has_written(data: Path) -> None:
+def test_nothing_is_wrong_with_what_was_written_nor_with_what_a_removal_left(data: Path) -> None:
     """I3."""
     report = checked(data)
     assert report.problems == ()
     assert report.counts["memories"] == 23
     assert (report.counts["messages"], report.counts["sessions"], report.counts["projects"]) == (5, 1, 1)
+    with opened(data) as store:
+        store.remove_project("p", removal()).result(30)
+    assert checked(data).problems == ()
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -190,12 +193,6 @@ def test_a_damage_is_found_and_no_content_is_said(data: Path, name: str) -> None
     assert what in [problem.what for problem in problems]
     assert SECRET not in repr(problems)
     assert all(problem.project in ("", "p") for problem in problems)
-
-
-def test_what_a_removed_project_still_has_is_no_damage(data: Path) -> None:
-    with opened(data) as store:
-        store.remove_project("p", removal()).result(30)
-    assert checked(data).problems == ()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -75,7 +75,7 @@ def test_all_memories_are_there_with_all_their_fields(store: WritableStore) -> N
     assert said.payload.raw == "[joy] how do I repay early"
 
 
-def test_projects_stay_apart_and_keep_what_is_known_of_them(store: WritableStore) -> None:
+def test_what_is_known_of_projects_and_their_writes_can_be_exported(store: WritableStore) -> None:
     """S4-44."""
     loan = store.project("loan")
     assert loan is not None
@@ -84,6 +84,17 @@ def test_projects_stay_apart_and_keep_what_is_known_of_them(store: WritableStore
     assert loan.kinds[MemoryKind.NOTE] == 2
     assert store.generation("loan").settings == ProjectSettings()
     assert list(everything(store, "另一个")) == ["said"]
+    project = store.project("loan")
+    assert project is not None
+    (page,) = Export(store)(project, with_vectors=True)
+    assert [kept.memory.id for kept in page.memories] == ["record", "domain", "code", TREE, "answer", "said"]
+    assert [kept.session_position for kept in page.memories] == [-1, -1, -1, -1, 1, 0]
+    assert [len(kept.embeddings) for kept in page.memories] == [kept.memory.chunk_count for kept in page.memories]
+    assert all(kept.embeddings[0].tokens.shape == (2, 4) for kept in page.memories)
+    request_id = "00000000-0000-0000-0000-000000000007"
+    with pytest.raises(RequestIdReused):
+        store.write("loan", put_request([Entry(id="x")], request_id, b"another")).result(30)
+    assert everything(store).keys() == {"record", "domain", "code", TREE, "answer", "said"}
 
 
 def test_memories_are_found_by_words_by_vector_and_by_their_session(store: WritableStore) -> None:
@@ -97,25 +108,6 @@ def test_memories_are_found_by_words_by_vector_and_by_their_session(store: Writa
         "answer",
     }
     assert ids(ask(store, "loan", terms=document_terms("潮汐"), where=Filter(tags=("物品",)))) == {TREE}
-
-
-def test_a_write_of_before_is_answered_as_it_was(store: WritableStore) -> None:
-    """S4-44."""
-    request_id = "00000000-0000-0000-0000-000000000007"
-    with pytest.raises(RequestIdReused):
-        store.write("loan", put_request([Entry(id="x")], request_id, b"another")).result(30)
-    assert everything(store).keys() == {"record", "domain", "code", TREE, "answer", "said"}
-
-
-def test_everything_can_be_exported_with_its_vectors(store: WritableStore) -> None:
-    """S4-44."""
-    project = store.project("loan")
-    assert project is not None
-    (page,) = Export(store)(project, with_vectors=True)
-    assert [kept.memory.id for kept in page.memories] == ["record", "domain", "code", TREE, "answer", "said"]
-    assert [kept.session_position for kept in page.memories] == [-1, -1, -1, -1, 1, 0]
-    assert [len(kept.embeddings) for kept in page.memories] == [kept.memory.chunk_count for kept in page.memories]
-    assert all(kept.embeddings[0].tokens.shape == (2, 4) for kept in page.memories)
 
 
 def test_what_was_not_kept_then_is_a_gap_for_those_who_watch(store: WritableStore) -> None:

@@ -78,13 +78,17 @@ def replace_id(entry: Entry) -> Entry:
     return Entry(id="other", words=entry.words, seeds=(92,))
 
 
-def test_no_byte_of_what_was_removed_is_left(data: Path) -> None:
+def test_no_byte_no_vector_and_no_answer_of_what_was_removed_is_left(data: Path) -> None:
     """X7, I5."""
     assert found(data) == DELETED
     done = purged(data)
     assert found(data) == set()
     assert done.left_out["term"] > 0
     assert (data / "data.mdb").stat().st_mode & 0o777 == 0o600
+    with inspected(data) as snapshot:
+        assert {snapshot.count(table) for table in ("retired", "retired_age", "request", "ops", "removed")} == {0}
+    with opened(data) as store:
+        assert store.vectors([embedding(91).digest]) == [None]
 
 
 def test_no_byte_of_what_was_forgotten_is_left_not_even_in_the_learning_log(tmp_path: Path) -> None:
@@ -123,14 +127,6 @@ def test_what_is_there_is_as_it_was_and_takes_what_is_new(data: Path) -> None:
         assert store.memory_events("p", 1, full=False).is_reset
         assert len(store.page("p", Filter(), 0, 99, full=True).memories) == 23
     assert check(data, nothing).problems == ()
-
-
-def test_vectors_of_removed_texts_and_answers_to_requests_are_gone(data: Path) -> None:
-    purged(data)
-    with inspected(data) as snapshot:
-        assert {snapshot.count(table) for table in ("retired", "retired_age", "request", "ops", "removed")} == {0}
-    with opened(data) as store:
-        assert store.vectors([embedding(91).digest]) == [None]
 
 
 def test_purging_says_which_backups_may_hold_it_still(data: Path, tmp_path: Path) -> None:

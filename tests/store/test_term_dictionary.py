@@ -18,11 +18,18 @@ def filled(dictionary: TermDictionary, terms: int) -> None:
     dictionary.remember(np.arange(1, terms + 1, dtype=np.uint64), np.arange(terms, dtype=np.uint32))
 
 
-def test_a_project_of_the_same_name_and_another_number_knows_no_term_of_the_first() -> None:
+def test_a_dictionary_of_another_project_or_one_that_may_be_wrong_is_forgotten() -> None:
     dictionaries = TermDictionaries(budget_bytes=40_000)
     filled(dictionaries.of("a", 1), 5)
     assert (dictionaries.size_of("a"), dictionaries.size_of("b")) == (5, 0)
     assert len(dictionaries.of("a", 2)) == 0
+    filled(dictionaries.of("a", 1), 500)
+    dictionaries.forget("a")
+    dictionaries.keep_within_budget()
+    assert len(dictionaries.of("a", 1)) == 0
+    filled(dictionaries.of("a", 1), 1)
+    dictionaries.clear()
+    assert len(dictionaries.of("a", 1)) == 0
 
 
 def test_numbers_outlive_the_growth_of_the_table() -> None:
@@ -40,17 +47,6 @@ def test_the_dictionary_used_longest_ago_is_dropped_when_memory_is_short() -> No
         filled(dictionaries.of(project, 1), 500)
         dictionaries.keep_within_budget()
     assert [len(dictionaries.of(project, 1)) for project in ("a", "c", "b")] == [500, 500, 0]
-
-
-def test_a_dictionary_that_may_be_wrong_is_forgotten() -> None:
-    dictionaries = TermDictionaries(budget_bytes=40_000)
-    filled(dictionaries.of("a", 1), 500)
-    dictionaries.forget("a")
-    dictionaries.keep_within_budget()
-    assert len(dictionaries.of("a", 1)) == 0
-    filled(dictionaries.of("a", 1), 1)
-    dictionaries.clear()
-    assert len(dictionaries.of("a", 1)) == 0
 
 
 def test_numbers_in_memory_are_those_on_disk_and_of_their_project(tmp_path: Path) -> None:
