@@ -213,6 +213,19 @@ def in_child(directory: Path, expected: dict[str, str]) -> str:
     return f"crashed {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else said
 
 
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size - 1)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def replace_by_pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
 def damaged(data: bytes, random: Random) -> bytes:
     """A copy of the data with one bit flipped, or sixteen bytes replaced."""
     at = random.randrange(len(data))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -26,6 +25,7 @@ from hummock.store.views import row_graph
 from hummock.store.views.view import ProjectView
 from tests.fakes import FakeClock
 from tests.ports.asking import ask, put
+from tests.store.damage import cut, empty, replace_by_pipe
 from tests.store.opening import EAGER, opened
 from tests.strategies import SPACE, Entry, delete_request
 from tests.sure import sure
@@ -163,23 +163,6 @@ def test_no_damage_of_a_graph_is_overlooked(saved: Path, caplog: pytest.LogCaptu
     assert "is damaged; it is built again" in caplog.text
 
 
-def _cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size - 1)
-
-
-def _empty(path: Path) -> None:
-    os.truncate(path, 0)
-
-
-def _remove(path: Path) -> None:
-    path.unlink()
-
-
-def _replace_by_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
 def _replace_by_link(path: Path) -> None:
     elsewhere = path.with_name("elsewhere")
     path.rename(elsewhere)
@@ -187,7 +170,7 @@ def _replace_by_link(path: Path) -> None:
 
 
 @pytest.mark.parametrize("which", [0, 1], ids=["body", "head"])
-@pytest.mark.parametrize("harm", [_cut, _empty, _remove, _replace_by_pipe, _replace_by_link])
+@pytest.mark.parametrize("harm", [cut, empty, Path.unlink, replace_by_pipe, _replace_by_link])
 def test_a_file_that_is_none_is_built_again(
     saved: Path, builds: Builds, which: int, harm: Callable[[Path], None]
 ) -> None:

@@ -31,6 +31,7 @@ from hummock.store.views.saved_view import SavedView, read_view
 from hummock.store.views.view import ProjectView, load
 from tests.ports.asking import ask, ids, put
 from tests.store.answering import answers, rebuild
+from tests.store.damage import cut, empty, replace_by_pipe
 from tests.store.opening import EAGER, opened
 from tests.strategies import Entry, delete_request, embedded_request, entries, learned_request
 from tests.sure import sure
@@ -201,16 +202,8 @@ def test_no_damage_of_a_file_is_overlooked(saved: Path) -> None:
         assert answers(store) == expected
 
 
-def _cut(path: Path) -> None:
-    os.truncate(path, path.stat().st_size - 1)
-
-
 def _lengthen(path: Path) -> None:
     os.truncate(path, path.stat().st_size + 1)
-
-
-def _empty(path: Path) -> None:
-    os.truncate(path, 0)
 
 
 def _flip(path: Path) -> None:
@@ -219,21 +212,12 @@ def _flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def _remove(path: Path) -> None:
-    path.unlink()
-
-
-def _replace_by_pipe(path: Path) -> None:
-    path.unlink()
-    os.mkfifo(path)
-
-
 def _replace_by_folder(path: Path) -> None:
     path.unlink()
     path.mkdir()
 
 
-@pytest.mark.parametrize("harm", [_cut, _lengthen, _empty, _flip, _remove, _replace_by_pipe, _replace_by_folder])
+@pytest.mark.parametrize("harm", [cut, _lengthen, empty, _flip, Path.unlink, replace_by_pipe, _replace_by_folder])
 def test_a_file_that_is_none_is_made_again(
     saved: Path, loads: Loads, caplog: pytest.LogCaptureFixture, harm: object
 ) -> None:
