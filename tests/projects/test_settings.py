@@ -8,10 +8,10 @@ from types import FrameType
 import pytest
 
 from hummock.core.errors import ProjectNotFound
-from hummock.core.memory import Origin, SecretPolicy
+from hummock.core.memory import SecretPolicy
 from hummock.core.recall import Preset, Recalled, RecallQuery
 from hummock.core.render import Quotas, RenderForm
-from hummock.core.settings import NO_SETTINGS, SETTING_PATHS, PresetSettings, ProjectSettings, SettingOrigin
+from hummock.core.settings import SETTING_PATHS, PresetSettings, ProjectSettings, SettingOrigin
 from hummock.projects.projects import Settings
 from hummock.recall.cache import CachedRecall
 from hummock.recall.pipeline import Recall
@@ -67,17 +67,6 @@ def test_a_project_that_does_not_exist_has_none_and_a_change_makes_it(settings: 
     assert settings.get("new").own == chat(top_k=2)
 
 
-def test_a_changed_setting_is_followed_by_the_next_equal_recall(settings: Settings, recall: CachedRecall) -> None:
-    """S4-46, 1.1-1."""
-    assert len(recall(QUERY).hits) == 5
-    change(settings, chat(top_k=8), "chat.top_k")
-    now = recall(QUERY)
-    assert (len(now.hits), now.receipt.project_settings) == (8, ("chat.top_k",))
-    change(settings, NO_SETTINGS, "chat.top_k")
-    then = recall(QUERY)
-    assert (len(then.hits), then.receipt.project_settings) == (5, ())
-
-
 def test_a_change_moves_the_generation_that_watchers_see(settings: Settings) -> None:
     """S4-46."""
     before = settings.get("p").content_seq
@@ -104,25 +93,6 @@ def test_an_answer_that_is_used_again_says_whose_settings_they_were(settings: Se
 
 def said(recalled: Recalled) -> tuple[bool, tuple[str, ...]]:
     return recalled.receipt.cached, recalled.receipt.project_settings
-
-
-def test_what_a_model_said_is_recalled_only_where_the_project_switches_it_on(
-    work: Workplace, settings: Settings, recall: CachedRecall
-) -> None:
-    """S4-53, S4-51."""
-    work.teach(note("only a model says zebra", "said", origin=Origin.AI_OUTPUT))
-    zebra = RecallQuery(project="p", text="zebra", preset=Preset.CHAT)
-    assert "said" not in {hit.memory.id for hit in recall(zebra).hits}
-    change(settings, chat(origins=frozenset({Origin.MANUAL, Origin.AI_OUTPUT})), "chat.origins")
-    assert "said" in {hit.memory.id for hit in recall(zebra).hits}
-
-
-def test_a_repeated_change_happens_once(settings: Settings) -> None:
-    """S4-46."""
-    request_id = "0b9d7c0e-4d2f-4b8a-9c53-0e6a5c1b7f11"
-    settings.change("p", request_id, chat(top_k=8), ["chat.top_k"], b"f")
-    change(settings, chat(top_k=3), "chat.top_k")
-    assert settings.change("p", request_id, chat(top_k=8), ["chat.top_k"], b"f").own == chat(top_k=3)
 
 
 def test_a_recall_without_settings_makes_one_call_for_them(settings: Settings, recall: CachedRecall) -> None:

@@ -96,6 +96,7 @@ def test_an_equal_recall_is_computed_once_in_five_minutes(counted: Counted) -> N
     assert not counted.is_cached(QUERY)
     counted.work.clock.move(TTL_S - 1)
     assert counted.is_cached(QUERY)
+    assert counted.is_cached(QUERY)
     counted.work.clock.move(1)
     assert not counted.is_cached(QUERY)
 

@@ -9,24 +9,15 @@ from typing import Any
 import grpc
 import pytest
 from grpc import aio
-from msgspec.structs import replace
 
-from hummock.core.memory import EventPage, Filter, MemoryEvent, MemoryEventType, Origin
+from hummock.core.memory import EventPage, MemoryEvent, MemoryEventType
 from hummock.rpc.memory_service import MOST_EVENTS, SEQ_EVERY, watch_memories
 from hummock.rpc.streams import Feed
-from hummock_client.v1 import memory_pb2
 from hummock_client.v1 import memory_service_pb2 as pb
 from tests.rpc import samples
 from tests.rpc.edge import FixedGarden, edge, refusal_of, use_cases
 
 pytestmark = pytest.mark.timed
-
-CREATED, DELETED = pb.MEMORY_EVENT_TYPE_CREATED, pb.MEMORY_EVENT_TYPE_DELETED
-
-
-def created(memory_id: str, seq: int) -> MemoryEvent:
-    memory = replace(samples.MEMORY, id=memory_id)
-    return MemoryEvent(type=MemoryEventType.CREATED, memory_id=memory_id, memory=memory, seq=seq)
 
 
 def removed(memory_id: str, seq: int) -> MemoryEvent:
@@ -54,36 +45,6 @@ def messages(garden: FixedGarden, count: int, **asked: Any) -> list[pb.WatchMemo
 def test_a_watch_begins_with_the_newest_write_where_nothing_else_is_asked() -> None:
     (start,) = messages(FixedGarden(), 1)
     assert (start.WhichOneof("news"), start.seq) == ("start", samples.PROJECT.seq)
-
-
-def test_a_watch_goes_on_behind_the_write_that_it_names_also_from_the_first() -> None:
-    garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 3), removed("世界", 5)), seq=6)))
-    start, news = messages(garden, 2, after_seq=0)
-    assert (start.seq, news.seq) == (0, 6)
-    assert [(event.change, event.id, event.seq) for event in news.events.events] == [
-        (CREATED, "a", 3),
-        (DELETED, "世界", 5),
-    ]
-    assert news.events.events[0].memory.title == samples.MEMORY.index.title
-    assert not news.events.events[1].HasField("memory")
-    assert garden.asked[0] == ("loan", 0, Filter(), False)
-
-
-def test_view_and_filter_are_asked_of_the_garden() -> None:
-    garden = FixedGarden(event_pages=paged(EventPage(events=(created("a", 8),), seq=8)))
-    where = memory_pb2.MemoryFilter(origins=[memory_pb2.ORIGIN_MANUAL], tags=["#还款"])
-    messages(garden, 2, filter=where, view=memory_pb2.MEMORY_VIEW_FULL)
-    assert garden.asked[0] == ("loan", 7, Filter(origins=frozenset({Origin.MANUAL}), tags=("还款",)), True)
-
-
-def test_a_gap_is_told_and_the_watch_goes_on_behind_it() -> None:
-    garden = FixedGarden(
-        event_pages=paged(EventPage(events=(), seq=90, is_reset=True), EventPage(events=(created("a", 91),), seq=91))
-    )
-    start, gap, news = messages(garden, 3, after_seq=2)
-    assert (start.seq, gap.WhichOneof("news"), gap.seq) == (2, "reset", 90)
-    assert (news.WhichOneof("news"), news.seq) == ("events", 91)
-    assert [asked[1] for asked in garden.asked[:2]] == [2, 90]
 
 
 def test_many_events_come_in_messages_of_which_the_last_alone_has_told_all() -> None:

@@ -201,10 +201,11 @@ def test_an_odd_query_is_answered(service: Stubs, project: str, text: str) -> No
 
 
 def test_candidates_bound_each_path_and_top_k_the_answer(service: Stubs, project: str) -> None:
-    """1.1-4."""
+    """S0-05, 1.1-4."""
     learn(service, project, *(note(f"harbour number {number}") for number in range(30)))
     few = ask(service, project, "harbour", candidates=4, top_k=2)
-    assert (few.receipt.groups[0].vector, few.receipt.groups[0].keyword, len(few.hits)) == (4, 4, 2)
+    (main,) = few.receipt.groups
+    assert (main.searched, main.vector, main.keyword, main.returned, len(few.hits)) == (30, 4, 4, 2, 2)
     raised = ask(service, project, "harbour", candidates=1, top_k=200)
     assert (raised.receipt.groups[0].searched, len(raised.hits)) == (30, 30)
 

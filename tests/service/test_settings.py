@@ -54,7 +54,7 @@ def refused(service: Stubs, project: str, *paths: str, **groups: Any) -> dict[st
 
 
 def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs, harbour: str) -> None:
-    """S4-46."""
+    """S4-46, 1.1-1."""
     assert len(chat(service, harbour, "tide harbour")) == 5
     changed = change_settings(service, harbour, "chat.top_k", chat=recall.RecallTuning(top_k=8))
     assert MessageToDict(changed.settings) == {"chat": {"topK": 8}}
@@ -63,7 +63,8 @@ def test_a_setting_is_followed_by_the_next_recall_and_unset_again(service: Stubs
     assert values(service, harbour)["chat.top_k"] == (8, True)
     change_settings(service, harbour, "chat.top_k")
     assert values(service, harbour)["chat.top_k"] == (5, False)
-    assert len(chat(service, harbour, "tide harbour")) == 5
+    usual = ask(service, harbour, "tide harbour", preset=recall.PRESET_CHAT)
+    assert (len(usual.hits), list(usual.receipt.project_settings)) == (5, [])
 
 
 def test_the_defaults_are_the_documents_but_where_measured_otherwise(service: Stubs, harbour: str) -> None:
