@@ -39,42 +39,73 @@ def refusal(method: str, sent: bytes | Message, chosen: dict[str, object] | None
     return asyncio.run(run())
 
 
-def recall_refusal(**fields: object) -> Refusal:
+def recall(**fields: object) -> RecallRequest:
     request = RecallRequest(project="loan", query_text="q")
-    request.MergeFrom(RecallRequest(**fields))  # type: ignore[arg-type] # each test names real fields
-    return refusal("ContextService/Recall", request)
+    request.MergeFrom(RecallRequest(**fields))  # type: ignore[arg-type] # each row names real fields
+    return request
+
+
+def vector(values: bytes) -> RecallRequest:
+    return recall(query_vector=memory_pb2.Embedding(values=values, emb_space="e"))
+
+
+def tuned(**fields: float) -> RecallRequest:
+    return recall(tuning=RecallTuning(**fields))  # type: ignore[arg-type] # the same
+
+
+def outside(value: str, low: int, high: int) -> str:
+    return f"is {value}; it must be greater than or equal to {low} and less than or equal to {high}"
+
+
+def learnt(*memories: memory_pb2.Memory) -> context_pb.LearnRequest:
+    return context_pb.LearnRequest(project="p", memories=memories)
 
 
 def failure(error: Exception) -> Refusal:
     """The refusal of a recall that fails with this error."""
 
-    def recall(query: RecallQuery) -> Recalled:
+    def fail(query: RecallQuery) -> Recalled:
         raise error
 
-    return refusal("ContextService/Recall", GOOD, {"recall": recall})
+    return refusal("ContextService/Recall", GOOD, {"recall": fail})
 
 
-def test_an_empty_project_is_named() -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(query_text="q"))
-    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert answer.violations == {"project": "is empty; it is required"}
-    assert (answer.reason, answer.metadata["field"]) == ("INVALID_REQUEST", "project")
+BLANK = "is blank; say what to recall for"
+NOTE = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住")
+LARGE = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="字" * 90_000)
+BACKWARDS = memory_pb2.CodeFragment(path="a.py", start_line=9, end_line=3)
+CODE = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT, content="x", code_fragment=BACKWARDS)
 
 
-@pytest.mark.parametrize("text", ["", " ", "\n\t", "\u3000"])
-def test_an_empty_or_blank_query_is_named(text: str) -> None:
-    answer = refusal("ContextService/Recall", RecallRequest(project="p", query_text=text))
-    assert answer.violations == {
-        "query_text": "is blank; say what to recall for" if text else "is empty; it is required"
-    }
-
-
-@pytest.mark.parametrize("top_k", [0, 5000])
-def test_a_top_k_out_of_range_is_named_with_its_value_and_the_limit(top_k: int) -> None:
-    answer = recall_refusal(tuning=RecallTuning(top_k=top_k))
-    assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
-    assert answer.violations["tuning.top_k"].startswith(f"is {top_k}; ")
-    assert "200" in answer.violations["tuning.top_k"]
+@pytest.mark.parametrize(
+    ("sent", "field", "rule"),
+    [
+        (RecallRequest(query_text="q"), "project", "is empty; it is required"),
+        (RecallRequest(project="p"), "query_text", "is empty; it is required"),
+        (recall(query_text=" "), "query_text", BLANK),
+        (recall(query_text="\n\t"), "query_text", BLANK),
+        (recall(query_text="\u3000"), "query_text", BLANK),
+        (tuned(top_k=0), "tuning.top_k", outside("0", 1, 200)),
+        (tuned(top_k=5000), "tuning.top_k", outside("5000", 1, 200)),
+        (tuned(min_similarity=math.nan), "tuning.min_similarity", outside("nan", -1, 1)),
+        (tuned(relevance_weight=math.nan), "tuning.relevance_weight", outside("nan", 0, 1)),
+        (recall(preset=77), "preset", "is 77; the contract knows no such value"),
+        # S12 of the reliability notes: no vector without a direction reaches an index.
+        (vector(struct.pack("<2f", 1, math.nan)), "query_vector.values", "component 1 is nan; all must be finite"),
+        (vector(struct.pack("<2f", -math.inf, 1)), "query_vector.values", "component 0 is -inf; all must be finite"),
+        (vector(struct.pack("<2f", 0, -0.0)), "query_vector.values", "is all zero; it has no direction"),
+        (vector(b"\0" * 7), "query_vector.values", "has 7 bytes; float32 takes 4 for each component"),
+        (vector(b""), "query_vector.values", "is empty; it is required"),
+        (learnt(NOTE, NOTE, NOTE, LARGE), "memories[3].content", "has 270000 bytes; it must be at most 262144 bytes"),
+        (learnt(CODE), "memories[0].code_fragment.end_line", "is 3, before start_line 9"),
+    ],
+)
+def test_a_field_that_breaks_its_rule_is_named_with_what_it_is_and_the_limit(
+    sent: RecallRequest | context_pb.LearnRequest, field: str, rule: str
+) -> None:
+    answer = refusal(f"ContextService/{sent.DESCRIPTOR.name.removesuffix('Request')}", sent)
+    assert (answer.code, answer.reason) == (grpc.StatusCode.INVALID_ARGUMENT, "INVALID_REQUEST")
+    assert (answer.violations, answer.metadata["field"]) == ({field: rule}, field)
 
 
 def test_every_broken_rule_is_reported_at_once() -> None:
@@ -82,32 +113,6 @@ def test_every_broken_rule_is_reported_at_once() -> None:
     answer = refusal("ContextService/Recall", request)
     assert sorted(answer.violations) == ["preset", "project", "query_text", "tuning.top_k"]
     assert answer.message.endswith("; and 1 more")
-
-
-def test_an_unknown_preset_is_refused_with_its_number() -> None:
-    assert recall_refusal(preset=77).violations == {"preset": "is 77; the contract knows no such value"}
-
-
-@pytest.mark.parametrize("name", ["min_similarity", "relevance_weight"])
-def test_nan_is_out_of_every_range(name: str) -> None:
-    answer = recall_refusal(tuning=RecallTuning(**{name: math.nan}))  # type: ignore[arg-type] # by name
-    assert "is nan" in answer.violations[f"tuning.{name}"]
-
-
-@pytest.mark.parametrize(
-    ("values", "rule"),
-    [
-        (struct.pack("<2f", 1, math.nan), "component 1 is nan; all must be finite"),
-        (struct.pack("<2f", -math.inf, 1), "component 0 is -inf; all must be finite"),
-        (struct.pack("<2f", 0, -0.0), "is all zero; it has no direction"),
-        (b"\0" * 7, "has 7 bytes; float32 takes 4 for each component"),
-        (b"", "is empty; it is required"),
-    ],
-)
-def test_a_vector_that_has_no_direction_is_refused(values: bytes, rule: str) -> None:
-    """S12 of the reliability notes: no such vector reaches an index."""
-    answer = recall_refusal(query_vector=memory_pb2.Embedding(values=values, emb_space="e"))
-    assert answer.violations == {"query_vector.values": rule}
 
 
 def test_a_wrong_embedding_space_keeps_its_reason_and_facts() -> None:
@@ -129,34 +134,15 @@ def test_garbage_is_the_callers_error(method: str) -> None:
     assert refusal(method, b"\xff" * 64).code is grpc.StatusCode.INVALID_ARGUMENT
 
 
-def test_a_message_above_our_limit_is_told_the_limit() -> None:
+def test_a_message_above_our_limit_is_told_the_limit_and_one_above_the_cores_leaves_the_server_serving() -> None:
     answer = refusal("ContextService/Learn", b"\0" * (5 << 20))
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
     assert "4194304" in answer.message
-
-
-def test_a_message_above_the_core_limit_leaves_the_server_serving() -> None:
     assert refusal("ContextService/Learn", b"\0" * (17 << 20)).code is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
-def test_a_field_deep_in_a_batch_is_named_by_its_path() -> None:
-    good = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="记住")
-    large = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, content="字" * 90_000)
-    request = context_pb.LearnRequest(project="p", memories=[good, good, good, large])
-    answer = refusal("ContextService/Learn", request)
-    assert answer.violations == {"memories[3].content": "has 270000 bytes; it must be at most 262144 bytes"}
-
-
-def test_a_rule_of_a_value_is_named_by_its_place_in_the_batch() -> None:
-    fragment = memory_pb2.CodeFragment(path="a.py", start_line=9, end_line=3)
-    code = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_CODE_FRAGMENT, content="x", code_fragment=fragment)
-    answer = refusal("ContextService/Learn", context_pb.LearnRequest(project="p", memories=[code]))
-    assert list(answer.violations) == ["memories[0].code_fragment.end_line"]
-
-
 def test_many_broken_rules_still_fit_the_trailers() -> None:
-    request = context_pb.LearnRequest(project="p", memories=[memory_pb2.Memory(trust=2) for _ in range(512)])
-    answer = refusal("ContextService/Learn", request)
+    answer = refusal("ContextService/Learn", learnt(*[memory_pb2.Memory(trust=2)] * 512))
     assert answer.code is grpc.StatusCode.INVALID_ARGUMENT
     assert "memories[0].trust" in answer.violations
     assert answer.violations[""].endswith("more")
@@ -190,11 +176,11 @@ def test_each_error_has_its_code_its_reason_and_its_facts(error: errors.HummockE
 
 
 def test_an_unexpected_error_says_nothing_of_its_insides_and_is_logged_once_without_content() -> None:
-    def recall(query: RecallQuery) -> Recalled:
+    def fail(query: RecallQuery) -> Recalled:
         raise RuntimeError(f"secret {query.text}")
 
     with capture_logs() as logs:
-        answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": recall})
+        answer = refusal("ContextService/Recall", GOOD.SerializeToString(), {"recall": fail})
     assert (answer.code, answer.reason) == (grpc.StatusCode.INTERNAL, "INTERNAL")
     assert "secret" not in answer.message
     (line,) = logs

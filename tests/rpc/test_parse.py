@@ -17,13 +17,14 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Changes, DomainKnowledge, Draft, Filter, LearningRecord, MemoryIndex, MemoryKind, Origin
 from hummock.core.project import MAX_PROJECT_BYTES
 from hummock.core.recall import CrossEncoding, DecayMode, Preset, RecallPath, RecallQuery
-from hummock.core.render import Locale, RenderForm, SearchScope
+from hummock.core.render import Locale, RenderForm, RenderQuery, SearchScope
 from hummock.rpc import memory_messages, recall_messages, render_messages
 from hummock.rpc import values as parse_values
 from hummock.rpc.validation import parse
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, recall_pb2
 from hummock_client.v1 import memory_service_pb2 as memories_pb
+from tests.sure import sure
 
 _SOURCELESS = context_pb.RenderRequest(project="p")
 
@@ -57,9 +58,14 @@ def test_a_choice_that_is_not_made_is_refused_with_what_may_be_chosen(
     assert (error.field, error.rule) == (field, "is not said; set recall or memories")
 
 
-def test_an_unset_recall_leaves_everything_to_the_preset() -> None:
+def test_what_is_unset_is_left_to_the_preset_and_the_project_and_a_note_is_manual_and_fully_believed() -> None:
     query = recall_messages.recall_query(recall_pb2.RecallRequest(project="p", query_text=" 还款 "))
     assert query == RecallQuery(project="p", text=" 还款 ", preset=Preset.AGENT)
+    search = recall_messages.search_query(context_pb.SearchRequest(project="p", query_text="q"))
+    assert (search.top_k, search.scope) == (None, SearchScope.BOTH)
+    sent = draft(note())
+    assert (sent.origin, sent.trust, sent.event_time, sent.create_time) == (Origin.MANUAL, 1.0, None, None)
+    assert draft(note(trust=0.0)).trust == 0.0
 
 
 def test_every_field_of_a_recall_arrives() -> None:
@@ -110,34 +116,23 @@ def test_any_bytes_are_a_unit_vector_or_a_named_error(data: bytes) -> None:
         assert broken(parse_values.vector, "v", sent).field == "v.values"
 
 
-def test_a_render_gives_its_recall_its_project() -> None:
-    query = render_messages.render_query(
-        context_pb.RenderRequest(
-            project="p", recall=recall_pb2.RecallRequest(query_text="q", view=memory_pb2.MEMORY_VIEW_INDEX)
-        )
-    )
-    assert query.recall is not None
-    assert (query.recall.project, query.recall.full) == ("p", True)
+def rendered(**fields: Any) -> RenderQuery:
+    return render_messages.render_query(context_pb.RenderRequest(project="p", **fields))
+
+
+def test_a_render_gives_its_recall_its_project_and_one_by_ids_has_none() -> None:
+    query = rendered(recall=recall_pb2.RecallRequest(query_text="q", view=memory_pb2.MEMORY_VIEW_INDEX))
+    recall = sure(query.recall)
+    assert (recall.project, recall.full) == ("p", True)
     assert (query.form, query.budget_tokens, query.locale) == (RenderForm.CONTEXT, None, None)
-
-
-def test_a_render_by_ids_has_no_recall() -> None:
-    query = render_messages.render_query(
-        context_pb.RenderRequest(project="p", memories=context_pb.MemorySelection(ids=["b", "a"]), locale="en")
-    )
+    query = rendered(memories=context_pb.MemorySelection(ids=["b", "a"]), locale="en")
     assert (query.recall, query.memory_ids, query.locale) == (None, ("b", "a"), Locale.EN)
-
-
-def test_a_render_and_its_recall_name_one_project() -> None:
-    recall = recall_pb2.RecallRequest(project="other", query_text="q")
-    assert broken(render_messages.render_query, context_pb.RenderRequest(project="p", recall=recall)).field == (
-        "recall.project"
-    )
 
 
 @pytest.mark.parametrize(
     ("recall", "field"),
     [
+        (recall_pb2.RecallRequest(project="other", query_text="q"), "recall.project"),
         (recall_pb2.RecallRequest(), "recall.query_text"),
         (recall_pb2.RecallRequest(query_text=" "), "recall.query_text"),
         (recall_pb2.RecallRequest(query_text="q", tuning=recall_pb2.RecallTuning(top_k=5000)), "recall.tuning.top_k"),
@@ -145,26 +140,19 @@ def test_a_render_and_its_recall_name_one_project() -> None:
         (recall_pb2.RecallRequest(query_text="q", as_of=Timestamp(seconds=10**15)), "recall.as_of"),
     ],
 )
-def test_the_recall_of_a_render_keeps_every_rule(recall: recall_pb2.RecallRequest, field: str) -> None:
+def test_the_recall_of_a_render_is_of_its_project_and_keeps_every_rule(
+    recall: recall_pb2.RecallRequest, field: str
+) -> None:
     data = context_pb.RenderRequest(project="p", recall=recall).SerializeToString()
     request = parse(context_pb.RenderRequest, data)
     assert broken(render_messages.render_query, request).field == field
 
 
-def test_a_search_leaves_the_number_to_the_project_and_looks_for_both_kinds_by_default() -> None:
-    query = recall_messages.search_query(context_pb.SearchRequest(project="p", query_text="q"))
-    assert (query.top_k, query.scope) == (None, SearchScope.BOTH)
-
-
-def test_an_unset_note_is_manual_and_fully_believed() -> None:
-    sent = draft(note())
-    assert (sent.origin, sent.trust, sent.event_time, sent.create_time) == (Origin.MANUAL, 1.0, None, None)
-    assert draft(note(trust=0.0)).trust == 0.0
-
-
-def test_tags_lose_their_mark_and_their_repeats_and_keep_their_order() -> None:
+def test_tags_lose_their_mark_and_their_repeats_and_keep_their_order_and_one_of_nothing_is_named() -> None:
     sent = note(tags=["#code", " 还款 ", "code", "##c#", "# 还款"])
     assert draft(sent).index == MemoryIndex(tags=("code", "还款", "c#"))
+    for tag in ("#", " ", "# #"):
+        assert broken(draft, note(tags=["a", tag])).field == "memories[0].tags[1]"
 
 
 @given(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cf"]), min_size=1))
@@ -175,11 +163,6 @@ def test_a_tag_that_was_cleaned_once_is_clean(tag: str) -> None:
         assert not tag.strip("# \t\n").strip()
     else:
         assert parse_values.tags("tags", [clean]) == (clean,)
-
-
-@pytest.mark.parametrize("tag", ["#", " ", "# #"])
-def test_a_tag_of_nothing_is_named_by_its_place(tag: str) -> None:
-    assert broken(draft, note(tags=["a", tag])).field == "memories[0].tags[1]"
 
 
 @pytest.mark.parametrize("name", ["id", "session_id", "speaker"])
@@ -208,16 +191,13 @@ def test_times_lie_between_the_years_1_and_9999(time: Timestamp, valid: bool) ->
         assert broken(draft, sent).field == "memories[0].event_time"
 
 
-def test_each_kind_brings_its_own_fields() -> None:
+def test_each_kind_brings_its_own_fields_and_anothers_are_named_by_their_place() -> None:
     said = memory_pb2.LearningRecord(question="先息后本的实现方式？", answer="…")
     record = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_LEARNING_RECORD, learning_record=said)
     known = memory_pb2.DomainKnowledge(domain="还款", summary="…", key_files=["Repay.java"])
     domain = memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_DOMAIN_KNOWLEDGE, domain_knowledge=known)
     assert draft(record).payload.detail == LearningRecord(question="先息后本的实现方式？", answer="…")
     assert draft(domain).payload.detail == DomainKnowledge(domain="还款", summary="…", key_files=("Repay.java",))
-
-
-def test_a_kind_with_another_kinds_fields_is_named_by_its_place() -> None:
     assert broken(draft, note(code_fragment=memory_pb2.CodeFragment(path="a.py"))).field == "memories[0].detail"
 
 
@@ -244,7 +224,7 @@ def named(found: Changes) -> set[str]:
     return {field.name for field in fields(found) if getattr(found, field.name) not in (None, False, "")}
 
 
-def test_an_update_changes_the_named_fields_alone() -> None:
+def test_an_update_changes_or_clears_or_checks_the_named_fields_alone() -> None:
     sent = note(id="m", title="t", summary="s", tags=["#a"], speaker="林", trust=0.5)
     assert changes(sent, "title") == Changes(title="t")
     assert changes(sent, "title", "summary", "tags") == Changes(title="t", summary="s", tags=("a",))
@@ -252,12 +232,11 @@ def test_an_update_changes_the_named_fields_alone() -> None:
     sent.code_fragment.path = "a.py"
     assert named(changes(sent, "detail", "speaker")) == {"detail", "detail_set", "speaker"}
     assert changes(sent, "trust", "origin") == Changes(trust=0.5, origin=Origin.MANUAL)
-
-
-def test_an_update_can_clear_what_it_names() -> None:
     sent = memory_pb2.Memory(id="m")
     assert changes(sent, "event_time") == Changes(event_time_set=True)
     assert changes(sent, "session_id", "tags", "trust") == Changes(session_id="", tags=(), trust=1.0)
+    sent = memory_pb2.Memory(id="m", trust=9, speaker="林", tags=[""])
+    assert changes(sent, "speaker") == Changes(speaker="林")
 
 
 @pytest.mark.parametrize(
@@ -282,11 +261,6 @@ def test_an_update_is_checked_in_the_fields_that_it_names(
     sent: memory_pb2.Memory, paths: list[str], field: str
 ) -> None:
     assert broken(changes, sent, *paths).field == field
-
-
-def test_an_update_is_not_checked_in_the_fields_that_it_does_not_name() -> None:
-    sent = memory_pb2.Memory(id="m", trust=9, speaker="林", tags=[""])
-    assert changes(sent, "speaker") == Changes(speaker="林")
 
 
 def test_an_unknown_path_is_answered_with_those_that_are_known() -> None:

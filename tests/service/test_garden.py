@@ -106,8 +106,9 @@ def test_a_memory_shows_what_it_is_and_has_all_but_its_text_edited(service: Stub
     assert listed(service, garden, filter=pb.MemoryFilter(tags=["心情"])) == ["said"]
 
 
-def test_a_page_token_belongs_to_its_order_and_its_string(service: Stubs, garden: str) -> None:
+def test_a_page_has_no_texts_and_its_token_belongs_to_its_order_and_its_string(service: Stubs, garden: str) -> None:
     page = service.memory.ListMemories(project=garden, page_size=2)
+    assert [each.content for each in page.memories] == ["", ""]
     for other in ({"order": memory.LIST_ORDER_NEWEST_FIRST}, {"contains": "x"}):
         refused = failure(service.memory.ListMemories, project=garden, page_token=page.next_page_token, **other)
         assert refused.code is grpc.StatusCode.INVALID_ARGUMENT
