@@ -80,6 +80,12 @@ TICKETS = [entry("a", "二级船票"), entry("b", "2级船票权限"), entry("c"
         ("冰霜巨狼", DRAGONS, {}),
         ("冰霜巨龙", DRAGONS, {"d": 1.0}),
         ("去风车镇", [entry("b", "风车镇"), entry("a", "风车镇")], {"a": 1.0, "b": 1.0}),
+        # A part that another entry has too means neither by itself.
+        ("木芯呢", [entry("whole", "潮汐木芯"), entry("other", "铁石木芯")], {}),
+        ("木芯呢", [entry("whole", "潮汐木芯"), entry("other", "木芯")], {"other": 1.0}),
+        ("木芯呢", [entry("whole", "潮汐木芯"), entry("other", "木芯工坊")], {"whole": 0.8}),
+        ("潮汐", [], {}),
+        ("", [entry("a", "潮汐")], {}),
         # A number or a not is no slip.
         *((text, TICKETS, {}) for text in ("三级船票", "3级船票权限", "未结清证明")),
         # Case, width, plural and spacing do not count.
@@ -98,8 +104,10 @@ def test_a_text_refers_to_these_entries(text: str, entries: list[Entry], expecte
     assert found(text, *entries) == expected
 
 
-def test_no_slip_is_more_similar_than_the_bar_and_a_name_of_two_characters_is_found_by_none() -> None:
+def test_a_slip_and_a_part_are_less_similar_than_a_name_and_one_of_two_characters_is_found_by_no_slip() -> None:
     """1.1-8."""
+    assert found("木芯呢", *NAMED) == {"潮汐木芯": pytest.approx(0.8)}
+    assert found("木芯呢", *NAMED, min_similarity=0.81) == {}
     assert found("潮汐木心", *_one("潮汐木芯"), min_similarity=0.61) == {}
     assert found("木箭和铜剑", *_one("木剑"), min_similarity=0.0) == {}
 
@@ -131,25 +139,9 @@ def test_a_part_of_a_compound_name_refers_to_it_as_people_say_it(text: str, mean
     assert set(found(text, *NAMED)) == ({meant} if meant else set())
 
 
-@pytest.mark.parametrize("other", ["铁石木芯", "木芯", "木芯工坊"])
-def test_a_part_that_another_entry_has_too_means_neither_by_itself(other: str) -> None:
-    named = found("木芯呢", entry("whole", "潮汐木芯"), entry("other", other))
-    assert named == ({"other": 1.0} if other == "木芯" else {"whole": 0.8} if other == "木芯工坊" else {})
-
-
-def test_a_part_is_less_similar_than_the_name() -> None:
-    assert found("木芯呢", *NAMED) == {"潮汐木芯": pytest.approx(0.8)}
-    assert found("木芯呢", *NAMED, min_similarity=0.81) == {}
-
-
 @pytest.mark.parametrize("name", ["", " ", "，。", "the", "a", "的" * 200, "\ud800", "()", "（）", "·", "_"])
 def test_what_is_no_name_refers_to_nothing(name: str) -> None:
     assert set(found("the a 的的的 \ud800 () · hello", entry("n", name))) <= set()
-
-
-def test_without_text_or_entries_nothing_is_meant() -> None:
-    assert references("", [entry("a", "潮汐")], FUSE) == []
-    assert references("潮汐", [], FUSE) == []
 
 
 def test_the_most_similar_come_first_and_equal_ones_by_id() -> None:

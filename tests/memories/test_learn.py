@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,6 +54,11 @@ def found_ids(work: Workplace, where: Filter, project: str = "p") -> list[str]:
     return [memory.id for memory in work.garden.page(project, where, 0, 100, full=False).memories]
 
 
+def code(path: str, content: str, memory_id: str = "", **more: Any) -> Draft:
+    payload = Payload(content=content, detail=CodeFragment(path=path, **more))
+    return Draft(id=memory_id, kind=MemoryKind.CODE_FRAGMENT, payload=payload)
+
+
 def with_vector(draft: Draft, vector: QueryVector, project: str = "p") -> LearnCommand:
     return LearnCommand(project=project, request_id="", lessons=(Lesson(draft=draft, vector=vector),), fingerprint=b"f")
 
@@ -99,9 +105,7 @@ def test_what_is_written_is_screened_as_the_project_has_it_by_then(work: Workpla
     work.embedder.before = lambda: _keep_secrets(work, SecretPolicy.REDACT)
     learned = work.teach(note(f"use {key}", "a"), note("use none", "b"))
     assert learned.pending == 1
-    first, second = work.get("a"), work.get("b")
-    assert first is not None
-    assert second is not None
+    first, second = sure(work.get("a")), sure(work.get("b"))
     assert first.payload == Payload(content="use [redacted: cloud key]")
     assert (first.chunk_count, second.chunk_count) == (0, 1)
     work.embed_pending()
@@ -149,32 +153,17 @@ def test_turns_of_a_session_are_never_merged(work: Workplace, origin: Origin) ->
     assert statuses(work, note("yes", origin=origin), note("yes", origin=origin)) == [CREATED, DUPLICATE]
 
 
-def test_pieces_of_a_repository_are_never_merged(work: Workplace) -> None:
-    """S1-18."""
-    payloads = [Payload(content="return 1", detail=CodeFragment(path=path)) for path in ("A.java", "B.java")]
-    pieces = [Draft(kind=MemoryKind.CODE_FRAGMENT, origin=Origin.INDEXER, payload=payload) for payload in payloads]
+def test_equal_code_of_two_paths_is_two_and_found_by_each(work: Workplace) -> None:
+    """S0-18, S1-18: whoever sends it."""
+    pieces = [replace(code(path, "return 1"), origin=Origin.INDEXER) for path in ("A.kt", "B.kt")]
     assert statuses(work, *pieces) == [CREATED, CREATED]
-
-
-def test_equal_code_of_two_paths_is_found_by_each(work: Workplace) -> None:
-    """S0-18: whoever sends it."""
-    fragments = [
-        Draft(
-            id=path,
-            kind=MemoryKind.CODE_FRAGMENT,
-            payload=Payload(content="return id;", detail=CodeFragment(path=path)),
-        )
-        for path in ("src/A.java", "src/B.java")
-    ]
+    fragments = [code(path, "return id;", path) for path in ("src/A.java", "src/B.java")]
     assert statuses(work, *fragments) == [CREATED, CREATED]
     assert found_ids(work, Filter(paths=("B.java",))) == ["src/B.java"]
-    moved = replace(fragments[1].payload, detail=CodeFragment(path="src/B.java", start_line=7, end_line=7))
-    again = [replace(fragments[1], id="", payload=payload) for payload in (fragments[1].payload, moved)]
+    again = code("src/B.java", "return id;"), code("src/B.java", "return id;", start_line=7, end_line=7)
     assert statuses(work, *again) == [DUPLICATE, CREATED]
     first, second = work.garden.get("p", ["src/A.java", "src/B.java"], 0, full=False)
-    assert first is not None
-    assert second is not None
-    assert first.content_hash == second.content_hash
+    assert sure(first).content_hash == sure(second).content_hash
 
 
 def test_a_fingerprint_is_what_it_has_always_been(work: Workplace) -> None:
@@ -211,7 +200,7 @@ def test_entries_of_two_names_with_one_text_are_two(work: Workplace) -> None:
 def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, asked: str) -> None:
     """S2-04."""
     index = MemoryIndex(tags=(stored,))
-    work.teach(Draft(id="a", kind=MemoryKind.NOTE, index=index, payload=Payload(content="one")), note("two"))
+    work.teach(replace(note("one", "a"), index=index), note("two"))
     assert found_ids(work, Filter(tags=(asked,))) == ["a"]
     assert found_ids(work, Filter(tags=(asked, "other"))) == []
 
@@ -231,14 +220,7 @@ def test_a_tag_is_the_same_however_it_is_typed(work: Workplace, stored: str, ask
 )
 def test_a_folder_is_all_code_below_it(work: Workplace, folders: list[str], expected: list[str]) -> None:
     paths = ["src/a.py", "src/pay/b.py", "src/pay/deep/c.py", "lib/pay/d.py", "payer/e.py"]
-    payloads = [Payload(content=f"return {path!r}", detail=CodeFragment(path=path)) for path in paths]
-    work.teach(
-        *(
-            Draft(id=path, kind=MemoryKind.CODE_FRAGMENT, payload=each)
-            for path, each in zip(paths, payloads, strict=True)
-        )
-    )
-    work.teach(Draft(id="n", kind=MemoryKind.NOTE, payload=Payload(content="src/a.py is slow")))
+    work.teach(*(code(path, f"return {path!r}", path) for path in paths), note("src/a.py is slow", "n"))
     where = Filter(paths=tuple(folders))
     assert found_ids(work, where) == expected
     full = work.garden.get("p", paths, 0, full=True)
@@ -247,8 +229,7 @@ def test_a_folder_is_all_code_below_it(work: Workplace, folders: list[str], expe
 
 def test_a_path_is_the_same_composed_or_not(work: Workplace) -> None:
     """S0-18: some file systems take letters apart."""
-    payload = Payload(content="return", detail=CodeFragment(path="소스/Café.java"))
-    work.teach(Draft(id="a", kind=MemoryKind.CODE_FRAGMENT, payload=payload))
+    work.teach(code("소스/Café.java", "return", "a"))
     decomposed = unicodedata.normalize("NFD", "소스/Café.java")
     assert decomposed != "소스/Café.java"
     for path in (decomposed, "Cafe\u0301.java", "Café.java", "/소스/Café.java"):
@@ -276,7 +257,7 @@ def test_a_text_behind_much_white_space_has_a_title_and_a_summary(work: Workplac
 def test_a_blank_title_is_none_and_a_cut_one_says_so(work: Workplace) -> None:
     """S2-15. A hit must show something."""
     index = MemoryIndex(title=" \n", summary="\u3000")
-    (result,) = work.teach(Draft(kind=MemoryKind.NOTE, index=index, payload=Payload(content="the tide rises"))).results
+    (result,) = work.teach(replace(note("the tide rises"), index=index)).results
     assert sure(work.get(result.id)).index == MemoryIndex(title="the tide rises", summary="the tide rises")
     for text, title in (("x" * 120, "x" * 120), ("x" * 121, "x" * 119 + "…"), ("a " * 60, "a " * 59 + "a")):
         (result,) = work.teach(note(text)).results
@@ -297,10 +278,9 @@ def test_a_vector_of_the_space_is_used_and_of_another_refused_by_its_place(work:
 
 def test_a_memory_from_the_future_is_refused_with_the_limit(work: Workplace) -> None:
     now = work.clock.now()
-    payload = Payload(content="one")
-    work.teach(Draft(kind=MemoryKind.NOTE, payload=payload, create_time=now + 59))
+    work.teach(replace(note("one"), create_time=now + 59))
     with pytest.raises(InvalidRequest, match=r"memories\[0\]\.create_time: is 61 s in the future; the limit is 60 s"):
-        work.teach(Draft(kind=MemoryKind.NOTE, payload=payload, create_time=now + 61))
+        work.teach(replace(note("one"), create_time=now + 61))
 
 
 def test_a_repeated_request_answers_the_same_even_when_its_memories_are_gone(work: Workplace) -> None:
