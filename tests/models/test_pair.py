@@ -21,6 +21,7 @@ from hummock.models.space import space_of
 from hummock.ports.models import Embedder
 from hummock.text.normalise import is_han, known_share, words_by_script
 from tests.models.embedding import embedded, same_bytes
+from tests.sure import sure
 
 MIXED = ["先本后息", "The repayment method", "def parse_date(text): ...", "", "先本后息 repay_by_id", "a" * 500]
 Parts = tuple[SingleModel, SingleModel]
@@ -251,8 +252,7 @@ GLOSS = "compute interest"
 
 
 def test_a_bridge_asks_the_second_model_alone_for_what_the_gloss_says(both: OnnxEmbedder, parts: Parts) -> None:
-    bridge = both.embed_query("利息怎么计算", None, GLOSS).bridge
-    assert bridge is not None
+    bridge = sure(both.embed_query("利息怎么计算", None, GLOSS).bridge)
     assert not bridge.vector[:64].any()
     read = parts[1].embed_query(GLOSS)
     np.testing.assert_array_equal(bridge.tokens, read.tokens)
@@ -268,8 +268,7 @@ def test_a_query_has_a_bridge_for_each_gloss_and_none_without(both: OnnxEmbedder
     np.testing.assert_array_equal(plain.tokens, glossed.tokens)
     first, again = (both.embed_query("利息怎么计算", None, GLOSS) for _ in range(2))
     assert first is again
-    other = both.embed_query("利息怎么计算", None, "interest").bridge
-    assert other is not None
+    other = sure(both.embed_query("利息怎么计算", None, "interest").bridge)
     assert first.bridge is not None
     assert not np.array_equal(first.bridge.vector, other.vector)
     assert both.is_known("利息怎么计算", GLOSS)

@@ -17,6 +17,7 @@ from hummock.models.basis import TOKEN_MARK, bases_of
 from hummock.models.single import SingleModel
 from hummock.models.trio import GLOSS, OWN_HAN, OWN_LATIN
 from tests.models.embedding import embedded
+from tests.sure import sure
 
 Parts = tuple[SingleModel, SingleModel, SingleModel]
 DIM = 64
@@ -101,24 +102,21 @@ def test_a_query_with_little_chinese_asks_less_of_the_english_model(three: OnnxE
 def test_texts_of_the_other_language_are_asked_for_by_the_common_model(
     three: OnnxEmbedder, parts: Parts, query: str, text: str
 ) -> None:
-    bridge = three.embed_query(query).bridge
-    assert bridge is not None
+    bridge = sure(three.embed_query(query).bridge)
     common = float(parts[2].embed_query(query).vector @ parts[2].embed_document(text).vector)
     assert float(bridge.vector @ embedded(three, [text])[0].vector) == pytest.approx(common, abs=1e-5)
     assert not len(bridge.tokens)
 
 
 def test_a_gloss_asks_the_model_of_its_language_for_code(three: OnnxEmbedder, parts: Parts) -> None:
-    bridge = three.embed_query(CHINESE, gloss=ENGLISH).bridge
-    assert bridge is not None
+    bridge = sure(three.embed_query(CHINESE, gloss=ENGLISH).bridge)
     read, common = parts[1].embed_query(ENGLISH), parts[2].embed_query(CHINESE)
     stored = np.sqrt(2) * embedded(three, ["a method"])[0].vector
     product = GLOSS * float(read.vector @ stored[:DIM]) + (1 - GLOSS) * float(common.vector @ stored[DIM:])
     assert float(bridge.vector @ stored) / np.sqrt(2) == pytest.approx(product, abs=1e-5)
     np.testing.assert_array_equal(bridge.tokens, read.tokens)
     assert bridge.prose is not None
-    unglossed = three.embed_query(CHINESE).bridge
-    assert unglossed is not None
+    unglossed = sure(three.embed_query(CHINESE).bridge)
     np.testing.assert_allclose(bridge.prose, unglossed.vector, atol=1e-6)
 
 

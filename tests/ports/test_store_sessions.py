@@ -22,6 +22,7 @@ from hummock.ports.store import Store
 from tests.ports.asking import put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request
+from tests.sure import sure
 
 PROJECTS = ("p", "项目")
 # The last is too long for a key of its own.
@@ -53,8 +54,7 @@ def say(store: Store, name: str, *contents: str, project: str = "p") -> None:
         def change(work: SessionWork, content: str = content) -> None:
             if work.get(name) is None:
                 work.create(session(name))
-            known = work.get(name)
-            assert known is not None
+            known = sure(work.get(name))
             work.append(known, message(f"m{known.message_count}", content))
 
         write(store, project, change)
@@ -141,8 +141,7 @@ def test_a_write_that_fails_leaves_no_message(store: Store) -> None:
     say(store, "s", "before")
 
     def fail(work: SessionWork) -> None:
-        known = work.get("s")
-        assert known is not None
+        known = sure(work.get("s"))
         work.append(known, message("x"))
         raise KeyError("broken")
 

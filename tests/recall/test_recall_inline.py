@@ -21,6 +21,7 @@ from hummock.store import snapshot
 from tests.recall.test_cached_recall import bare
 from tests.snapshots import over
 from tests.strategies import SPACE, unit_vector
+from tests.sure import sure
 from tests.workplace import Workplace, note
 
 VECTOR = QueryVector(values=unit_vector(3), emb_space=SPACE.id)
@@ -58,12 +59,10 @@ def test_at_once_is_the_answer_that_waiting_gives(hurried: Hurried) -> None:
     hurried.work.teach(note("潮汐 tide", "a"), note("parse_date reads dates", "b"))
     assert hurried.at_once(GIVEN) is None, "the project is not in memory"
     waited = hurried.cached(GIVEN)
-    again = hurried.at_once(GIVEN)
-    assert again is not None
+    again = sure(hurried.at_once(GIVEN))
     assert (again.receipt.cached, bare(again)) == (True, bare(waited))
     other = replace(GIVEN, text="tide")
-    first = hurried.at_once(other)
-    assert first is not None
+    first = sure(hurried.at_once(other))
     assert (first.receipt.cached, bare(first)) == (False, bare(hurried.fresh(other)))
 
 

@@ -6,9 +6,9 @@ import asyncio
 import gc
 import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -42,10 +42,16 @@ class Blocked:
     release: threading.Event
     tasks: list[asyncio.Task[Any]] = field(default_factory=list)
 
-    def call(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.ensure_future(work)
+    def call(self, work: Callable[[], object] = lambda: None, **how: Any) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(self.queue.run(work, **how))
         self.tasks.append(task)
         return task
+
+    async def crowd(self, calls: int, **how: Any) -> None:
+        """So many calls that wait."""
+        for _ in range(calls):
+            self.call(**how)
+        await turn()
 
 
 @asynccontextmanager
@@ -60,7 +66,7 @@ async def blocked(*, workers: int = 1, waiting_limit: int = 2) -> AsyncIterator[
         queue = AdmissionQueue(executor, workers=workers, waiting_limit=waiting_limit, monotonic=clock)
         busy = Blocked(queue=queue, clock=clock, release=release)
         for _ in range(workers):
-            busy.call(queue.run(occupy))
+            busy.call(occupy)
         for _ in range(workers):
             await asyncio.to_thread(started.acquire)
         try:
@@ -75,6 +81,13 @@ def later(said: Future[int], make: Callable[[int], Made]) -> Callable[[], Made |
     return lambda: then(said, make)
 
 
+@contextmanager
+def idle(**limits: Any) -> Iterator[AdmissionQueue]:
+    """A queue of one worker that has nothing to do."""
+    with ThreadPoolExecutor(1) as executor:
+        yield AdmissionQueue(executor, workers=1, **limits)
+
+
 async def turn() -> None:
     """Lets every task that can run do so."""
     for _ in range(3):
@@ -85,16 +98,14 @@ async def test_work_runs_in_the_order_of_arrival() -> None:
     order: list[int] = []
     async with blocked(waiting_limit=9) as busy:
         for number in range(5):
-            busy.call(busy.queue.run(partial(order.append, number)))
+            busy.call(partial(order.append, number))
             await turn()
     assert order == [0, 1, 2, 3, 4]
 
 
 async def test_beyond_the_waiting_limit_calls_are_refused_at_once() -> None:
     async with blocked(waiting_limit=2) as busy:
-        for _ in range(2):
-            busy.call(busy.queue.run(lambda: None))
-        await turn()
+        await busy.crowd(2)
         assert busy.queue.load == Load(running=1, waiting=2)
         with pytest.raises(Overloaded) as caught:
             await busy.queue.run(lambda: None)
@@ -111,7 +122,7 @@ async def test_a_limit_of_zero_lets_nobody_wait_but_keeps_every_worker_busy() ->
 
 async def test_a_patient_caller_waits_beyond_the_limit() -> None:
     async with blocked(waiting_limit=0) as busy:
-        patient = busy.call(busy.queue.run(lambda: "done", is_patient=True))
+        patient = busy.call(lambda: "done", is_patient=True)
         await turn()
         assert busy.queue.load.waiting == 1
         busy.release.set()
@@ -121,13 +132,13 @@ async def test_a_patient_caller_waits_beyond_the_limit() -> None:
 async def test_work_whose_caller_has_gone_never_runs_and_gives_its_place_back() -> None:
     ran: list[str] = []
     async with blocked(waiting_limit=1) as busy:
-        gone = busy.call(busy.queue.run(lambda: ran.append("gone")))
+        gone = busy.call(lambda: ran.append("gone"))
         await turn()
         gone.cancel()
         await turn()
         assert gone.cancelled()
         assert busy.queue.load == Load(running=1, waiting=0)
-        busy.call(busy.queue.run(lambda: ran.append("next")))
+        busy.call(lambda: ran.append("next"))
         await turn()
     assert ran == ["next"]
 
@@ -144,8 +155,8 @@ async def test_cancelled_work_that_runs_keeps_its_worker_until_it_ends() -> None
 async def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
     ran: list[str] = []
     async with blocked() as busy:
-        late = busy.call(busy.queue.run(lambda: ran.append("late"), until_s=0.1))
-        in_time = busy.call(busy.queue.run(lambda: ran.append("in time"), until_s=0.3))
+        late = busy.call(lambda: ran.append("late"), until_s=0.1)
+        in_time = busy.call(lambda: ran.append("in time"), until_s=0.3)
         await turn()
         busy.clock.now_s = 0.2
         busy.release.set()
@@ -156,8 +167,7 @@ async def test_work_whose_deadline_passed_while_it_waited_never_runs() -> None:
 
 
 async def test_what_work_raises_reaches_its_caller_alone() -> None:
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1)
+    with idle() as queue:
         with pytest.raises(ZeroDivisionError):
             await queue.run(lambda: 1 // 0)
         assert await queue.run(lambda: "fine") == "fine"
@@ -166,8 +176,7 @@ async def test_what_work_raises_reaches_its_caller_alone() -> None:
 
 async def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is_there() -> None:
     said: Future[int] = Future()
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+    with idle(waiting_limit=1) as queue:
         call = asyncio.ensure_future(queue.run(later(said, lambda seq: seq + 1)))
         assert await queue.run(lambda: "meanwhile") == "meanwhile"
         assert queue.load == Load(running=1, waiting=0)
@@ -179,8 +188,7 @@ async def test_what_comes_later_keeps_no_worker_and_counts_as_inside_until_it_is
 async def test_too_many_calls_that_wait_for_what_comes_later_are_overload() -> None:
     """V7 of the reliability notes."""
     said: Future[int] = Future()
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1, waiting_limit=1)
+    with idle(waiting_limit=1) as queue:
         waiting = [asyncio.ensure_future(queue.run(later(said, str))) for _ in range(2)]
         await turn()
         with pytest.raises(Overloaded):
@@ -194,8 +202,7 @@ async def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
     said.set_result(0)
     failed: Future[int] = Future()
     failed.set_exception(KeyError("gone"))
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1)
+    with idle() as queue:
         with pytest.raises(KeyError):
             await queue.run(later(failed, str))
         with pytest.raises(ZeroDivisionError):
@@ -206,8 +213,7 @@ async def test_what_goes_wrong_later_reaches_its_caller_alone() -> None:
 async def test_what_nobody_waits_for_any_more_is_given_up_and_its_place_is_free() -> None:
     """V6 of the reliability notes."""
     said: Future[int] = Future()
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1)
+    with idle() as queue:
         gone = asyncio.ensure_future(queue.run(later(said, str)))
         await turn()
         # After it on the only worker, so that it waits by now.
@@ -228,8 +234,8 @@ def test_what_has_come_later_is_left_to_no_collector(fails: bool) -> None:
         def work() -> str | Future[str]:
             return then(handed_over.pop(), str)
 
-        with ThreadPoolExecutor(1) as executor:
-            call = asyncio.ensure_future(AdmissionQueue(executor, workers=1).run(work))
+        with idle() as queue:
+            call = asyncio.ensure_future(queue.run(work))
             await turn()
             said.set_exception(KeyError("gone")) if fails else said.set_result(7)
             await asyncio.wait([call])
@@ -256,8 +262,7 @@ async def test_a_call_that_no_worker_takes_is_counted_no_longer() -> None:
 
 async def test_a_call_that_was_refused_while_it_was_queued_is_never_done(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[int] = []
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1)
+    with idle() as queue:
         with monkeypatch.context() as patch:
             patch.setattr(threading.Thread, "start", lambda thread: (_ for _ in ()).throw(RuntimeError("no thread")))
             with pytest.raises(RuntimeError, match="no thread"):
@@ -268,8 +273,8 @@ async def test_a_call_that_was_refused_while_it_was_queued_is_never_done(monkeyp
 
 
 async def test_work_that_stops_an_iteration_fails_its_call_instead_of_leaving_it_waiting() -> None:
-    with pytest.raises(RuntimeError, match="StopIteration"), ThreadPoolExecutor(1) as executor:
-        await AdmissionQueue(executor, workers=1).run(lambda: next(iter(())))
+    with pytest.raises(RuntimeError, match="StopIteration"), idle() as queue:
+        await queue.run(lambda: next(iter(())))
 
 
 @pytest.mark.parametrize("project", ["quiet", "loud"])
@@ -277,12 +282,12 @@ async def test_a_flood_neither_denies_nor_delays_the_call_of_another(project: st
     """D8, V10 of the reliability notes: the newest of the flood gives its place away."""
     ran: list[str] = []
     async with blocked(waiting_limit=4) as busy:
-        loud = partial(busy.queue.run, project="loud", caller="loud")
-        flood = [busy.call(loud(partial(ran.append, f"{n}"))) for n in range(4)]
+        loud = partial(busy.call, project="loud", caller="loud")
+        flood = [loud(partial(ran.append, f"{n}")) for n in range(4)]
         await turn()
         with pytest.raises(Overloaded):
-            await loud(lambda: None)
-        quiet = busy.call(busy.queue.run(partial(ran.append, "quiet"), project=project, caller="quiet"))
+            await loud()
+        quiet = busy.call(partial(ran.append, "quiet"), project=project, caller="quiet")
         await turn()
         assert isinstance(flood[3].exception(), Overloaded)
         assert busy.queue.load == Load(running=1, waiting=4)
@@ -297,9 +302,9 @@ async def test_interactive_work_goes_before_bulk() -> None:
     ran: list[str] = []
     async with blocked(waiting_limit=4) as busy:
         for number in range(3):
-            busy.call(busy.queue.run(partial(ran.append, f"b{number}"), is_patient=True, is_bulk=True))
+            busy.call(partial(ran.append, f"b{number}"), is_patient=True, is_bulk=True)
         await turn()
-        busy.call(busy.queue.run(partial(ran.append, "call")))
+        busy.call(partial(ran.append, "call"))
         await turn()
     assert ran == ["call", "b0", "b1", "b2"]
 
@@ -307,10 +312,8 @@ async def test_interactive_work_goes_before_bulk() -> None:
 async def test_streams_that_wait_take_no_place_of_a_call() -> None:
     """D1."""
     async with blocked(waiting_limit=1) as busy:
-        for _ in range(50):
-            busy.call(busy.queue.run(lambda: None, is_patient=True))
-        await turn()
-        call = busy.call(busy.queue.run(lambda: "answered"))
+        await busy.crowd(50, is_patient=True)
+        call = busy.call(lambda: "answered")
         await turn()
         busy.release.set()
         assert await call == "answered"
@@ -334,11 +337,11 @@ async def test_who_would_wait_too_long_is_refused_at_the_door(stands_s: float, m
     """V7: a burst passes, and a queue that stands stays short, however many calls may wait by their number."""
     async with blocked(waiting_limit=100) as busy:
         a_mean_of(0.1, busy)
-        first = busy.call(busy.queue.run(lambda: None, is_patient=True))
+        first = busy.call(is_patient=True)
         await turn()
         busy.clock.now_s = stands_s
         for _ in range(most):
-            busy.call(busy.queue.run(lambda: None))
+            busy.call()
             await turn()
         assert busy.queue.load.waiting == 1 + most
         with pytest.raises(Overloaded, match="too long") as caught:
@@ -353,12 +356,10 @@ async def test_who_would_be_too_late_is_refused_at_the_door_instead_of_waiting_f
     """V6 of the reliability notes."""
     async with blocked(waiting_limit=100) as busy:
         a_mean_of(0.1, busy)
-        for _ in range(3):
-            busy.call(busy.queue.run(lambda: None))
-        await turn()
+        await busy.crowd(3)
         with pytest.raises(Overloaded):
             await busy.queue.run(lambda: None, until_s=0.25)
-        busy.call(busy.queue.run(lambda: None, until_s=0.35))
+        busy.call(until_s=0.35)
         await turn()
         assert busy.queue.load.waiting == 4
 
@@ -368,7 +369,7 @@ async def test_a_few_slow_calls_are_never_refused_for_the_time_that_they_wait() 
         a_mean_of(60.0, busy)
         busy.clock.now_s = 5.0
         for _ in range(ALWAYS_WAIT + 1):
-            busy.call(busy.queue.run(lambda: None))
+            busy.call()
             await turn()
         assert busy.queue.load.waiting == ALWAYS_WAIT + 1
         with pytest.raises(Overloaded, match="too long"):
@@ -378,11 +379,9 @@ async def test_a_few_slow_calls_are_never_refused_for_the_time_that_they_wait() 
 async def test_what_waited_longer_than_was_expected_is_refused_and_not_done() -> None:
     ran: list[str] = []
     async with blocked(waiting_limit=100) as busy:
-        late = busy.call(busy.queue.run(lambda: ran.append("late")))
+        late = busy.call(lambda: ran.append("late"))
         await turn()
-        for _ in range(ALWAYS_WAIT + 1):
-            busy.call(busy.queue.run(lambda: None, is_patient=True))
-        await turn()
+        await busy.crowd(ALWAYS_WAIT + 1, is_patient=True)
         busy.clock.now_s = LONGEST_WAIT_S + 1
         busy.release.set()
         with pytest.raises(Overloaded, match="too long"):
@@ -394,9 +393,7 @@ async def test_one_slow_call_does_not_close_the_door_to_others() -> None:
     async with blocked(waiting_limit=100) as busy:
         a_mean_of(0.001, busy)
         busy.queue.worked("p", 60.0)
-        for _ in range(50):
-            busy.call(busy.queue.run(lambda: None))
-        await turn()
+        await busy.crowd(50)
         assert busy.queue.load.waiting == 50
 
 
@@ -404,8 +401,7 @@ async def test_calls_that_end_together_wake_the_loop_once(monkeypatch: pytest.Mo
     """Another thread completes the futures of a group of writes one after the other."""
     said: list[Future[int]] = [Future() for _ in range(8)]
     wakes: list[object] = []
-    with ThreadPoolExecutor(1) as executor:
-        queue = AdmissionQueue(executor, workers=1)
+    with idle() as queue:
         calls = [asyncio.ensure_future(queue.run(lambda one=one: one)) for one in said]  # type: ignore[misc] # a default
         while not all(vars(one)["_done_callbacks"] for one in said):  # noqa: ASYNC110 - the workers tell nobody
             await asyncio.sleep(0)

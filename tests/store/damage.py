@@ -41,6 +41,7 @@ from hummock.store.lmdb.files import DATA_FILE
 from tests.ports.asking import ask, put
 from tests.store.opening import opened
 from tests.strategies import Entry, write_request
+from tests.sure import sure
 
 MEMORIES = 60
 SESSIONS = tuple(f"s{number}" for number in range(8))
@@ -64,8 +65,7 @@ def talk(unit: UnitOfWork) -> None:
     for session_id in SESSIONS:
         unit.sessions.create(Session(id=session_id, title="", create_time=1.0, update_time=1.0))
         for number in range(MESSAGES):
-            session = unit.sessions.get(session_id)
-            assert session is not None
+            session = sure(unit.sessions.get(session_id))
             message_id, content = f"{session_id}-{number}", f"tide {number}" * 9
             unit.sessions.append(
                 session, SessionMessage(id=message_id, role=PromptRole.USER, content=content, raw="", send_time=1.0)
@@ -76,8 +76,7 @@ def talk(unit: UnitOfWork) -> None:
         record(
             unit.learning, Injected(scope=session_id, turn=1, referenced_ids=used, injected_ids=used, dropped_ids=())
         )
-    first = unit.sessions.get(SESSIONS[0])
-    assert first is not None
+    first = sure(unit.sessions.get(SESSIONS[0]))
     unit.sessions.change(replace(first, is_archived=True))
     for number in range(9):
         record(unit.learning, KeywordsSet(memory_id=f"m{number}", keywords=(f"harbour{number}",)))

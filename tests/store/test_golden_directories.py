@@ -25,6 +25,7 @@ from tests.fakes import FakeClock
 from tests.ports.asking import ask, ids, put
 from tests.store.opening import opened
 from tests.strategies import Entry, delete_request, put_request, write_request
+from tests.sure import sure
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "store"
 NAMES = sorted(path.stem for path in GOLDEN.glob("*.json"))
@@ -77,15 +78,13 @@ def test_all_memories_are_there_with_all_their_fields(store: WritableStore) -> N
 
 def test_what_is_known_of_projects_and_their_writes_can_be_exported(store: WritableStore) -> None:
     """S4-44."""
-    loan = store.project("loan")
-    assert loan is not None
+    loan = sure(store.project("loan"))
     assert loan.info == ProjectInfo(tech_stack=("Spring Boot", "MyBatis"), path="/srv/loan")
     assert loan.seq == 7
     assert loan.kinds[MemoryKind.NOTE] == 2
     assert store.generation("loan").settings == ProjectSettings()
     assert list(everything(store, "另一个")) == ["said"]
-    project = store.project("loan")
-    assert project is not None
+    project = sure(store.project("loan"))
     (page,) = Export(store)(project, with_vectors=True)
     assert [kept.memory.id for kept in page.memories] == ["record", "domain", "code", TREE, "answer", "said"]
     assert [kept.session_position for kept in page.memories] == [-1, -1, -1, -1, 1, 0]

@@ -22,6 +22,7 @@ from hummock.store.search.nearest import by_graph, nearest
 from hummock.store.views.row_graph import GraphSlot, HeldGraph, Projection, RowGraph
 from hummock.store.views.view import ProjectView
 from tests.store.test_nearest import SIGNS, clustered, exact, small_views, unit, view_of
+from tests.sure import sure
 
 pytest.importorskip("hnswlib", reason="hnswlib is not installed: the extra `graph` needs a C++ compiler")
 
@@ -34,8 +35,7 @@ _NO_QUESTIONS = np.empty((0, _DIM), np.float32)
 def with_graph(view: ProjectView, width: int = 400, questions: Floats = _NO_QUESTIONS) -> ProjectView:
     """The view with a graph of its rows that is held, proven or not."""
     rows = view.vectors.values
-    graph = RowGraph.built(rows, Projection.of(rows, questions))
-    assert graph is not None
+    graph = sure(RowGraph.built(rows, Projection.of(rows, questions)))
     slot = GraphSlot(lambda wanted: None)
     slot.held = HeldGraph(graph=graph, lineage=view.lineage, removed=0, width=width, recall=0.99, time_share=0.5)
     return replace(view, graph=slot)
@@ -60,8 +60,7 @@ def test_a_graph_finds_what_a_scan_finds(texts: ProjectView, passing: float) -> 
     allowed = (random.random(len(texts.columns)) < passing).astype(np.uint8)
     shares = []
     for question in questions_near(texts, 40, random):
-        found = by_graph(texts, allowed, question, -np.inf, 50)
-        assert found is not None
+        found = sure(by_graph(texts, allowed, question, -np.inf, 50))
         assert allowed[found.ordinals].all()
         shares.append(np.isin(exact(texts, allowed, question, -np.inf, 50), found.ordinals).mean())
     assert np.mean(shares) >= 0.99
@@ -87,8 +86,7 @@ def test_rows_that_were_appended_are_found_beside_the_graph(texts: ProjectView) 
     allowed = np.ones(len(both), np.uint8)
     shares = []
     for question in unit(more[::20] + 0.02 * random.standard_normal((25, _DIM)).astype(np.float32)):
-        found = by_graph(grown, allowed, question, -np.inf, 10)
-        assert found is not None
+        found = sure(by_graph(grown, allowed, question, -np.inf, 10))
         shares.append(np.isin(exact(grown, allowed, question, -np.inf, 10), found.ordinals).mean())
     assert np.mean(shares) >= 0.99
 
@@ -114,8 +112,7 @@ def test_removed_memories_are_not_found(texts: ProjectView) -> None:
     gone = exact(texts, everything, question, -np.inf, 20)
     allowed = everything.copy()
     allowed[gone] = 0
-    found = by_graph(texts, allowed, question, -np.inf, 20)
-    assert found is not None
+    found = sure(by_graph(texts, allowed, question, -np.inf, 20))
     assert found.ordinals.tolist() == exact(texts, allowed, question, -np.inf, 20)
 
 
@@ -151,8 +148,7 @@ def test_a_graph_answers_questions_that_weigh_the_dims_as_those_that_it_was_buil
     everything = np.ones(len(rows), np.uint8)
     shares = []
     for question in asked(questions[64:], 0.85):
-        found = by_graph(view, everything, question, -np.inf, 10)
-        assert found is not None
+        found = sure(by_graph(view, everything, question, -np.inf, 10))
         shares.append(np.isin(exact(view, everything, question, -np.inf, 10), found.ordinals).mean())
     assert np.mean(shares) >= 0.99
     for question in asked(questions[64:], 0.0):
@@ -163,8 +159,7 @@ def test_equal_rows_make_equal_graphs() -> None:
     rows = clustered(500, _DIM, np.random.default_rng(1)).astype(np.float16).view(np.uint16)
     found = []
     for _ in range(2):
-        graph = RowGraph.built(rows, Projection.of(rows, _NO_QUESTIONS))
-        assert graph is not None
+        graph = sure(RowGraph.built(rows, Projection.of(rows, _NO_QUESTIONS)))
         found.append([graph.nearest(rows[at].view(np.float16).astype(np.float32), 9).tolist() for at in range(99)])
     assert found[0] == found[1]
 
@@ -174,8 +169,7 @@ def test_rows_that_are_not_finite_spoil_no_search() -> None:
     vectors[7] = np.nan
     view = with_graph(view_of(vectors, [1] * 200, SIGNS))
     everything = np.ones(200, np.uint8)
-    found = by_graph(view, everything, vectors[8], -np.inf, 20)
-    assert found is not None
+    found = sure(by_graph(view, everything, vectors[8], -np.inf, 20))
     assert found.ordinals.tolist() == exact(view, everything, vectors[8], -np.inf, 20)
 
 
@@ -218,8 +212,7 @@ def test_a_graph_is_kept_if_it_proves_itself_or_is_asked_for(
     for vector in vectors[: graph_builder.FEWEST_QUESTIONS]:
         assert by_graph(view, everything, vector, -np.inf, 10) is None
     builder._builds.submit(int).result(30)
-    slot = view.graph
-    assert slot is not None
+    slot = sure(view.graph)
     assert slot.report.state is state
     assert reason in slot.report.reason
     assert (slot.report.reason == "") == (reason == "")

@@ -28,6 +28,7 @@ from tests.store.opening import opened
 from tests.store.test_checksums import flipped
 from tests.store.test_golden_directories import CHOSEN, restored
 from tests.strategies import Entry, write_request
+from tests.sure import sure
 
 ALL = {f"m{number}" for number in range(9)}
 KEY = keys.name_key(1, "s2")
@@ -45,8 +46,7 @@ def changed(directory: Path, table: str, key: bytes, change: Callable[[bytes], b
     with lmdb.open(str(directory), max_dbs=64, map_size=1 << 28, lib_version=0) as env:
         database = env.open_db(table.encode())
         with env.begin(write=True) as txn:
-            value = txn.get(key, db=database)
-            assert value is not None
+            value = sure(txn.get(key, db=database))
             txn.put(key, change(value), db=database)
 
 
@@ -317,8 +317,7 @@ def test_what_was_stored_before_there_were_seals_stays_and_gets_them_as_it_is_wr
 
 
 def archive(unit: UnitOfWork) -> None:
-    session = unit.sessions.get("s")
-    assert session is not None
+    session = sure(unit.sessions.get("s"))
     unit.sessions.change(session)
 
 

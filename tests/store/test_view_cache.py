@@ -378,9 +378,8 @@ def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> No
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         before = store.views.view("p")
         rebuild(store)
-        after = store.views.view("p")
+        after = sure(store.views.view("p"))
         assert before is not None
-        assert after is not None
         assert (after.postings.base, after.postings.delta) == (5, 0)
         assert after.vectors.buffer is before.vectors.buffer
 

@@ -28,6 +28,7 @@ from tests.snapshots import at
 from tests.store.answering import answers, rebuild
 from tests.store.opening import EAGER, MIB, opened
 from tests.strategies import Entry, delete_request, domain, entries, fragment
+from tests.sure import sure
 
 SINCE_EVER = Filter(created_after=0.0)
 """All pass; it is asked of a view."""
@@ -64,8 +65,7 @@ def test_scores_are_the_same_bits_after_a_restart_and_after_rebuilds(
 def test_a_view_never_changes(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         put(store, "p", *(Entry(id=f"m{number}", seeds=(number, number + 1)) for number in range(3)))
-        view = store.views.view("p")
-        assert view is not None
+        view = sure(store.views.view("p"))
         terms = np.arange(40, dtype=np.uint32)
 
         def parts() -> list[NDArray[Any]]:
@@ -84,8 +84,7 @@ def test_the_dead_leave_memory(tmp_path: Path) -> None:
         ask(store, seed=1)
         store.write("p", delete_request([f"m{number}" for number in range(8)])).result(30)
         rebuild(store)
-        view = store.views.view("p")
-        assert view is not None
+        view = sure(store.views.view("p"))
         assert (len(view.columns), view.row_doc.size, view.postings.delta) == (2, 4, 0)
         assert view.columns.ids == ["m8", "m9"]
         assert ids(ask(store, seed=1, terms=["tide"])) == {"m8", "m9"}
