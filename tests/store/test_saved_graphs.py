@@ -44,6 +44,12 @@ def graphed(directory: Path) -> Iterator[WritableStore]:
         yield store
 
 
+def put_pairs(store: WritableStore, prefix: str, count: int, first: int = 0) -> None:
+    """Writes memories of two vectors each, one after the other."""
+    for number in range(count):
+        put(store, "p", Entry(id=f"{prefix}{number}", seeds=(number + first, number + 1)))
+
+
 def builder_of(store: WritableStore) -> GraphBuilder:
     builder = store.views._graphs
     assert isinstance(builder, GraphBuilder)
@@ -72,8 +78,7 @@ def found(store: WritableStore) -> tuple[list[str], bool]:
 def saved(tmp_path: Path) -> Path:
     """A directory with a graph, closed."""
     with graphed(tmp_path) as store:
-        for number in range(MEMORIES):
-            put(store, "p", Entry(id=f"m{number}", seeds=(number, number + 1)))
+        put_pairs(store, "m", MEMORIES)
         report = ask_enough(store)
         assert (report.state, report.rows) == (GraphState.KEPT, 2 * MEMORIES)
         assert found(store)[1]
@@ -103,7 +108,11 @@ def builds(monkeypatch: pytest.MonkeyPatch) -> Builds:
     return Builds(monkeypatch)
 
 
-def test_a_saved_graph_answers_after_a_start_as_before(saved: Path, builds: Builds) -> None:
+def test_a_saved_graph_is_for_its_owner_alone_and_answers_after_a_start_as_before(saved: Path, builds: Builds) -> None:
+    head, body = files_of(saved)[::-1]
+    assert head.name == "1.graph.head"
+    assert body.name.startswith("1.graph-")
+    assert {path.stat().st_mode & 0o777 for path in (head, body)} == {0o600}
     with opened(saved, limits=LIMITS) as store:
         expected = found(store)[0]
     with graphed(saved) as store:
@@ -111,13 +120,6 @@ def test_a_saved_graph_answers_after_a_start_as_before(saved: Path, builds: Buil
         assert found(store) == (expected, True)
         assert sure(store.graph("p")).state is GraphState.KEPT
     assert builds.count == 0
-
-
-def test_a_graph_is_for_its_owner_alone_and_lies_beside_the_views(saved: Path) -> None:
-    head, body = files_of(saved)[::-1]
-    assert head.name == "1.graph.head"
-    assert body.name.startswith("1.graph-")
-    assert {path.stat().st_mode & 0o777 for path in (head, body)} == {0o600}
 
 
 def test_writes_behind_a_graph_are_found_and_removed_memories_are_not(saved: Path, builds: Builds) -> None:
@@ -135,8 +137,7 @@ def test_writes_behind_a_graph_are_found_and_removed_memories_are_not(saved: Pat
 def test_a_graph_is_built_again_once_a_tenth_has_been_written_behind_it(saved: Path, builds: Builds) -> None:
     with graphed(saved) as store:
         ask_enough(store, questions=1)
-        for number in range(MEMORIES // 10 + 1):
-            put(store, "p", Entry(id=f"n{number}", seeds=(number, number + 1)))
+        put_pairs(store, "n", MEMORIES // 10 + 1)
         assert found(store)[1]
         report = ask_enough(store)
         assert report.rows == 2 * (MEMORIES + MEMORIES // 10 + 1)
@@ -192,8 +193,7 @@ def test_a_graph_of_other_rows_is_not_read(saved: Path, tmp_path: Path, builds: 
     """A data file that was put in the place of another brings its own graph or none."""
     other = tmp_path / "other"
     with graphed(other) as store:
-        for number in range(MEMORIES):
-            put(store, "p", Entry(id=f"m{number}", seeds=(number + 2, number + 1)))
+        put_pairs(store, "m", MEMORIES, first=2)
     shutil.copytree(saved / SAVED_VIEWS, other / SAVED_VIEWS, dirs_exist_ok=True)
     with graphed(other) as store:
         ask_enough(store, questions=1)
@@ -226,8 +226,7 @@ def test_a_disk_without_room_keeps_no_graph_and_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with graphed(tmp_path) as store:
-        for number in range(MEMORIES):
-            put(store, "p", Entry(id=f"m{number}", seeds=(number,)))
+        put_pairs(store, "m", MEMORIES)
         monkeypatch.setattr(type(store._engine), "free_disk_bytes", lambda self: 0)
         with caplog.at_level(logging.WARNING):
             assert ask_enough(store).state is GraphState.KEPT
@@ -236,15 +235,8 @@ def test_a_disk_without_room_keeps_no_graph_and_answers(
 
 
 def test_a_reader_has_a_graph_of_its_own(saved: Path, builds: Builds) -> None:
-    reads = open_reads(
-        saved,
-        space=SPACE,
-        clock=FakeClock(),
-        map_bytes=1 << 28,
-        memory_budget_bytes=1 << 26,
-        limits=LIMITS,
-        index=IndexPolicy.GRAPH,
-    )
+    room = {"map_bytes": 1 << 28, "memory_budget_bytes": 1 << 26}
+    reads = open_reads(saved, space=SPACE, clock=FakeClock(), limits=LIMITS, index=IndexPolicy.GRAPH, **room)
     with closing(reads):
         ask(reads, seed=3)
         builder = reads.views._graphs

@@ -6,11 +6,12 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -57,6 +58,18 @@ def saving(directory: Path) -> Iterator[WritableStore]:
     """A store that saves every view."""
     with opened(directory, limits=SAVING) as store:
         yield store
+
+
+def put_many(store: WritableStore, count: int, prefix: str = "n", **fields: Any) -> None:
+    """Writes so many memories, one after the other."""
+    for number in range(count):
+        put(store, "p", Entry(id=f"{prefix}{number}", **fields))
+
+
+def answered(directory: Path) -> dict[str, Any]:
+    """What a store over the directory answers."""
+    with saving(directory) as store:
+        return answers(store)
 
 
 class Loads:
@@ -139,8 +152,7 @@ def test_a_saved_view_answers_as_one_that_is_made_of_the_tables(before: list[Ste
             do(store, after)
             expected = answers(store)
         shutil.rmtree(directory / SAVED_VIEWS)
-        with saving(directory) as store:
-            assert answers(store) == expected
+        assert answered(directory) == expected
 
 
 def test_what_was_written_behind_it_is_followed_and_too_much_is_not(saved: Path, tmp_path: Path, loads: Loads) -> None:
@@ -149,15 +161,13 @@ def test_what_was_written_behind_it_is_followed_and_too_much_is_not(saved: Path,
         killed = tmp_path / f"killed-{writes}"
         with saving(saved) as store:
             assert answers(store)
-            for number in range(writes):
-                put(store, "p", Entry(id=f"n{writes}-{number}", words=("tide",)))
+            put_many(store, writes, f"n{writes}-", words=("tide",))
             expected = answers(store)
             (killed / SAVED_VIEWS).mkdir(parents=True)
             shutil.copy(saved / DATA_FILE, killed)
             shutil.copy(file_of(saved), killed / SAVED_VIEWS)
         loads.count = 0
-        with saving(killed) as store:
-            assert answers(store) == expected
+        assert answered(killed) == expected
         assert loads.count == made
 
 
@@ -174,9 +184,8 @@ def test_a_view_that_is_no_longer_the_newest_is_saved_as_it_is(tmp_path: Path, l
         saved_views_of(store).save(older)
     assert record_of(tmp_path).seq == older.seq == 5
     loads.count = 0
-    with saving(tmp_path) as store:
-        assert answers(store) == expected
-        assert loads.count == 0
+    assert answered(tmp_path) == expected
+    assert loads.count == 0
 
 
 def test_no_damage_of_a_file_is_overlooked(saved: Path) -> None:
@@ -198,8 +207,7 @@ def test_no_damage_of_a_file_is_overlooked(saved: Path) -> None:
         expected = answers(store)
         assert "behind" in expected
     shutil.rmtree(saved / SAVED_VIEWS)
-    with saving(saved) as store:
-        assert answers(store) == expected
+    assert answered(saved) == expected
 
 
 def _lengthen(path: Path) -> None:
@@ -219,11 +227,9 @@ def _replace_by_folder(path: Path) -> None:
 
 @pytest.mark.parametrize("harm", [cut, _lengthen, empty, _flip, Path.unlink, replace_by_pipe, _replace_by_folder])
 def test_a_file_that_is_none_is_made_again(
-    saved: Path, loads: Loads, caplog: pytest.LogCaptureFixture, harm: object
+    saved: Path, loads: Loads, caplog: pytest.LogCaptureFixture, harm: Callable[[Path], None]
 ) -> None:
-    with saving(saved) as store:
-        expected = answers(store)
-    assert callable(harm)
+    expected = answered(saved)
     harm(file_of(saved))
     loads.count = 0
     with caplog.at_level(logging.WARNING), saving(saved) as store:
@@ -232,8 +238,7 @@ def test_a_file_that_is_none_is_made_again(
     assert loads.count == 1
     assert "saved view of project number 1" in caplog.text
     if harm is not _replace_by_folder:
-        with saving(saved) as store:
-            assert answers(store) == expected
+        assert answered(saved) == expected
         assert loads.count == 1
 
 
@@ -246,13 +251,11 @@ def test_a_data_file_that_was_put_in_the_place_of_another_brings_its_own_views_o
         put(store, "p", Entry(id="common"))
     shutil.copy(data / DATA_FILE, older)
     with saving(data) as store:
-        for number in range(SAVING.ops_kept):
-            put(store, "p", Entry(id=f"here{number}"))
+        put_many(store, SAVING.ops_kept, "here")
     shutil.copy(older, data / DATA_FILE)
     with saving(data) as store:
         assert ids(ask(store, "p", terms=["tide"], pool=100)) == {"common"}
-        for number in range(SAVING.ops_kept):
-            put(store, "p", Entry(id=f"there{number}"))
+        put_many(store, SAVING.ops_kept, "there")
         expected = {"common", *(f"there{number}" for number in range(SAVING.ops_kept))}
         assert ids(ask(store, "p", terms=["tide"], pool=100)) == expected
     loads.count = 0
@@ -263,14 +266,12 @@ def test_a_data_file_that_was_put_in_the_place_of_another_brings_its_own_views_o
 
 def test_what_a_process_that_was_killed_while_it_saved_has_left_is_removed(saved: Path, loads: Loads) -> None:
     """A file that is not whole, and one that is, of which the database was not told."""
-    with saving(saved) as store:
-        expected = answers(store)
+    expected = answered(saved)
     whole = file_of(saved)
     (saved / SAVED_VIEWS / "1.part").write_bytes(b"half")
     shutil.copy(whole, whole.with_name("1-99-0123456789abcdef"))
     loads.count = 0
-    with saving(saved) as store:
-        assert answers(store) == expected
+    assert answered(saved) == expected
     assert file_of(saved) == whole
     assert loads.count == 0
 
@@ -295,13 +296,11 @@ def test_a_purge_leaves_none_of_what_was_removed(tmp_path: Path) -> None:
     assert b"canary-5d1e" in file_of(tmp_path).read_bytes()
     purge(tmp_path, 1e9, lambda done, total: None)
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"canary-5d1e" in path.read_bytes()]
-    with saving(tmp_path) as store:
-        assert set(answers(store)) == {"kept"}
+    assert set(answered(tmp_path)) == {"kept"}
 
 
 def test_what_another_version_wrote_is_not_read(saved: Path, loads: Loads, monkeypatch: pytest.MonkeyPatch) -> None:
-    with saving(saved) as store:
-        expected = answers(store)
+    expected = answered(saved)
     loads.count = 0
     for module in (saved_view, saved_views):
         monkeypatch.setattr(module, "made_by", lambda: "another")
@@ -324,16 +323,14 @@ def test_a_disk_that_takes_no_file_takes_nothing_from_the_store(
         assert answers(store)
         rebuild(store)
         before = file_of(tmp_path)
-        for number in range(SAVING.ops_kept):
-            put(store, "p", Entry(id=f"n{number}"))
+        put_many(store, SAVING.ops_kept)
         expected = answers(store)
         store._writer.close()
         monkeypatch.setattr(*((os, "fsync", fails) if call == "fsync" else (Path, "replace", fails)))
     monkeypatch.undo()
     assert "could not be saved" in caplog.text
     assert file_of(tmp_path) == before
-    with saving(tmp_path) as store:
-        assert answers(store) == expected
+    assert answered(tmp_path) == expected
 
 
 def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -342,8 +339,7 @@ def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pyt
         put(store, "p", Entry(id="m"))
         assert answers(store)
         rebuild(store)
-        for number in range(SAVING.ops_kept):
-            put(store, "p", Entry(id=f"n{number}"))
+        put_many(store, SAVING.ops_kept)
         assert answers(store)  # the view has the writes, else it would not be saved anew
         data.rename(moved)
         data.mkdir()
@@ -351,16 +347,7 @@ def test_another_directory_at_the_path_is_left_alone(tmp_path: Path, caplog: pyt
     assert list(data.iterdir()) == []
 
 
-STRANGERS = (
-    "notes.txt",
-    "1",
-    "1-2",
-    "1-notes",
-    "7.part.txt",
-    "x-1-0123456789abcdef",
-    "1-1-0123456789ABCDEF",
-    ".hidden",
-)
+STRANGERS = ("a.txt", "1", "1-2", "1-notes", "7.part.txt", "x-1-0123456789abcdef", "1-1-0123456789ABCDEF", ".hidden")
 
 
 def stand_beside(folder: Path) -> dict[str, str]:
@@ -376,8 +363,7 @@ def contents(folder: Path) -> dict[str, str]:
 
 def change_much(store: WritableStore) -> None:
     """Writes enough for the view to be saved again."""
-    for number in range(SAVING.ops_kept):
-        put(store, "p", Entry(id=f"n{number}"))
+    put_many(store, SAVING.ops_kept)
     rebuild(store)
 
 

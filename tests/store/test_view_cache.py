@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hummock.core.settings import ProjectSettings, TimeSettings
-from hummock.store import StoreLimits
+from hummock.store import StoreLimits, WritableStore
 from hummock.store.limits import DEFAULT_LIMITS
 from hummock.store.views import view_cache
 from hummock.store.views.view import ProjectView, catch_up, load, rebuilt
@@ -28,18 +29,27 @@ from tests.sure import sure
 OTHER_SETTINGS = ProjectSettings(times=TimeSettings(zone="Asia/Shanghai"))
 
 
-def held_rebuilds(monkeypatch: pytest.MonkeyPatch) -> tuple[Event, Event]:
-    """Rebuilds stop when they are made, until the second event; the first says that one has come so far."""
+def held_up(monkeypatch: pytest.MonkeyPatch, step: Callable[..., ProjectView]) -> tuple[Event, Event]:
+    """Views stop when they were made by a step, until the second event; the first says that one has come so far."""
     made_one, go_on = Event(), Event()
 
-    def held(view: ProjectView, limits: StoreLimits) -> ProjectView:
-        made = rebuilt(view, limits)
+    def held(*given: object) -> ProjectView:
+        made = step(*given)
         made_one.set()
         assert go_on.wait(30)
         return made
 
-    monkeypatch.setattr(view_cache, "rebuilt", held)
+    monkeypatch.setattr(view_cache, step.__name__, held)
     return made_one, go_on
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[WritableStore]:
+    """A store whose one memory has been read."""
+    with opened(tmp_path) as store:
+        put(store, "p", Entry(id="a"))
+        ask(store, seed=1)
+        yield store
 
 
 def test_a_tiny_memory_budget_changes_no_answer(tmp_path: Path) -> None:
@@ -61,15 +71,12 @@ def test_what_is_given_up_for_want_of_room_is_counted(tmp_path: Path) -> None:
         assert store.views.evicted() == 2
 
 
-def test_how_far_a_view_is_behind_is_told(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, "p", seed=1)
-        views = store.views
-        views.publish({"p": (5, 6)})
-        assert store.views.lag() == 5
-        views.newer_view("p")
-        assert store.views.lag() == 0
+def test_how_far_a_view_is_behind_is_told(store: WritableStore) -> None:
+    views = store.views
+    views.publish({"p": (5, 6)})
+    assert store.views.lag() == 5
+    views.newer_view("p")
+    assert store.views.lag() == 0
 
 
 def test_a_view_follows_a_write_that_changes_nothing_without_reading(
@@ -162,15 +169,7 @@ def test_writes_during_a_load_are_in_the_view(tmp_path: Path, monkeypatch: pytes
     """Acknowledged = recallable by the next call, whoever is loading meanwhile."""
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"))
-        loading, go_on = Event(), Event()
-
-        def slow_load(*arguments: Any) -> ProjectView:
-            loaded = load(*arguments)
-            loading.set()
-            assert go_on.wait(30)
-            return loaded
-
-        monkeypatch.setattr(view_cache, "load", slow_load)
+        loading, go_on = held_up(monkeypatch, load)
         with ThreadPoolExecutor(2) as threads:
             reading = threads.submit(ask, store, seed=1)
             assert loading.wait(30)
@@ -205,7 +204,7 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
     with opened(tmp_path) as store:
         put(store, "p", Entry(id="a"), Entry(id="b"))
         ask(store, seed=1)
-        rebuilding, go_on = held_rebuilds(monkeypatch)
+        rebuilding, go_on = held_up(monkeypatch, rebuilt)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         assert rebuilding.wait(30)
         put(store, "p", Entry(id="gone"), Entry(id="a", words=("core",)))
@@ -219,20 +218,17 @@ def test_writes_during_a_rebuild_are_in_the_view(tmp_path: Path, monkeypatch: py
 
 
 def test_a_rebuild_that_fails_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: WritableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
 
-        def broken(*arguments: object) -> ProjectView:
-            raise MemoryError
+    def broken(*arguments: object) -> ProjectView:
+        raise MemoryError
 
-        monkeypatch.setattr(view_cache, "rebuilt", broken)
-        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
-        rebuild(store)
-        assert len(ask(store, seed=1)) == 5
-        assert "could not be rebuilt" in caplog.text
+    monkeypatch.setattr(view_cache, "rebuilt", broken)
+    put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+    rebuild(store)
+    assert len(ask(store, seed=1)) == 5
+    assert "could not be rebuilt" in caplog.text
 
 
 def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,71 +248,55 @@ def test_one_project_is_loaded_once_however_many_ask(tmp_path: Path, monkeypatch
 
 
 def test_a_view_that_cannot_follow_is_loaded_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    store: WritableStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_idle", lambda: False)
-        failures = iter([MemoryError()])
+    monkeypatch.setattr(store._writer, "_idle", lambda: False)
+    failures = iter([MemoryError()])
 
-        def broken_once(*arguments: Any) -> ProjectView:
-            for failure in failures:
-                raise failure
-            return catch_up(*arguments)
+    def broken_once(*arguments: Any) -> ProjectView:
+        for failure in failures:
+            raise failure
+        return catch_up(*arguments)
 
-        monkeypatch.setattr(view_cache, "catch_up", broken_once)
-        seq = put(store, "p", Entry(id="b"))
-        assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
-        assert "loaded anew" in caplog.text
-        assert "tide" not in caplog.text
+    monkeypatch.setattr(view_cache, "catch_up", broken_once)
+    seq = put(store, "p", Entry(id="b"))
+    assert ids(ask(store, seed=1, min_seq=seq)) == {"a", "b"}
+    assert "loaded anew" in caplog.text
+    assert "tide" not in caplog.text
 
 
 def test_writes_that_nobody_reads_add_up_and_the_next_read_sees_them_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: WritableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_idle", lambda: False)
-        monkeypatch.setattr(view_cache, "_MOST_BEHIND", 4)
-        changes: list[int] = []
+    monkeypatch.setattr(store._writer, "_idle", lambda: False)
+    monkeypatch.setattr(view_cache, "_MOST_BEHIND", 4)
+    changes: list[int] = []
 
-        def noted(view: ProjectView, *arguments: Any) -> ProjectView:
-            newer = catch_up(view, *arguments)
-            changes.append(newer.seq - view.seq)
-            return newer
+    def noted(view: ProjectView, *arguments: Any) -> ProjectView:
+        newer = catch_up(view, *arguments)
+        changes.append(newer.seq - view.seq)
+        return newer
 
-        monkeypatch.setattr(view_cache, "catch_up", noted)
-        for number in range(10):
-            seq = put(store, "p", Entry(id=f"m{number}"))
-        assert changes == [4, 4]
-        assert len(ids(ask(store, seed=1, min_seq=seq))) == 11
-        assert changes == [4, 4, 2]
+    monkeypatch.setattr(view_cache, "catch_up", noted)
+    for number in range(10):
+        seq = put(store, "p", Entry(id=f"m{number}"))
+    assert changes == [4, 4]
+    assert len(ids(ask(store, seed=1, min_seq=seq))) == 11
+    assert changes == [4, 4, 2]
 
 
 def test_a_reader_beside_one_that_catches_up_sees_what_was_acknowledged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: WritableStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
-        monkeypatch.setattr(store._writer, "_idle", lambda: False)
-        put(store, "p", Entry(id="b"))
-        catching_up, go_on = Event(), Event()
-
-        def slow(*arguments: Any) -> ProjectView:
-            catching_up.set()
-            assert go_on.wait(30)
-            return catch_up(*arguments)
-
-        monkeypatch.setattr(view_cache, "catch_up", slow)
-        with ThreadPoolExecutor(2) as threads:
-            first = threads.submit(ask, store, seed=1)
-            assert catching_up.wait(30)
-            second = threads.submit(ask, store, seed=1)
-            go_on.set()
-            assert ids(first.result(30)) == ids(second.result(30)) == {"a", "b"}
+    monkeypatch.setattr(store._writer, "_idle", lambda: False)
+    put(store, "p", Entry(id="b"))
+    catching_up, go_on = held_up(monkeypatch, catch_up)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(ask, store, seed=1)
+        assert catching_up.wait(30)
+        second = threads.submit(ask, store, seed=1)
+        go_on.set()
+        assert ids(first.result(30)) == ids(second.result(30)) == {"a", "b"}
 
 
 @pytest.mark.long
@@ -357,7 +337,7 @@ def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, mo
         put(store, "p", Entry(id="a"))
         put(store, "q", Entry(id="b"))
         ask(store, "p", seed=1)
-        rebuilding, go_on = held_rebuilds(monkeypatch)
+        rebuilding, go_on = held_up(monkeypatch, rebuilt)
         put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
         assert rebuilding.wait(30)
         ask(store, "q", seed=1)
@@ -370,18 +350,15 @@ def test_a_view_that_was_loaded_anew_during_a_rebuild_is_kept(tmp_path: Path, mo
         assert ids(ask(store, "p", seed=1)) == {"a", "late", *(f"m{number}" for number in range(4))}
 
 
-def test_an_index_made_in_the_background_copies_no_vectors(tmp_path: Path) -> None:
+def test_an_index_made_in_the_background_copies_no_vectors(store: WritableStore) -> None:
     """Readers and writers would wait for it, and memory would hold them twice."""
-    with opened(tmp_path) as store:
-        put(store, "p", Entry(id="a"))
-        ask(store, seed=1)
-        put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
-        before = store.views.view("p")
-        rebuild(store)
-        after = sure(store.views.view("p"))
-        assert before is not None
-        assert (after.postings.base, after.postings.delta) == (5, 0)
-        assert after.vectors.buffer is before.vectors.buffer
+    put(store, "p", *(Entry(id=f"m{number}") for number in range(4)))
+    before = store.views.view("p")
+    rebuild(store)
+    after = sure(store.views.view("p"))
+    assert before is not None
+    assert (after.postings.base, after.postings.delta) == (5, 0)
+    assert after.vectors.buffer is before.vectors.buffer
 
 
 @pytest.mark.long
