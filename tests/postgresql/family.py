@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 
 import psutil
 
@@ -28,6 +28,17 @@ def signal_all(processes: Iterable[psutil.Process], number: signal.Signals) -> N
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
+
+
+@contextmanager
+def frozen(*heads: int) -> Iterator[None]:
+    """The processes of families do nothing while it is entered."""
+    processes = family(*heads)
+    signal_all(processes, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        signal_all(processes, signal.SIGCONT)
 
 
 def kill_all(processes: list[psutil.Process]) -> None:

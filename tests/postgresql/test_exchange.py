@@ -11,7 +11,6 @@ import pytest
 from hummock.store.postgresql.connections import LOAD_PATIENCE_S, PatientConnection
 from hummock.store.postgresql.database import Database
 from hummock.store.postgresql.exchange import NoAnswer, Statement, bytea_array, int4, int8
-from hummock.store.postgresql.opening import SharedStore
 from hummock.store.postgresql.schema import become_service
 from hummock.store.tables import keys
 from hummock.store.tables.engine import Foreseen
@@ -32,11 +31,12 @@ def connection(database: str) -> Iterator[PatientConnection]:
 
 
 @pytest.fixture
-def store(database: str) -> Iterator[SharedStore]:
-    with opened_shared(database) as opened:
-        put(opened, "p", Entry(id="a", seeds=(1,)))
-        put(opened, "q", Entry(id="b", seeds=(2,)))
-        yield opened
+def engine(database: str) -> Iterator[Database]:
+    """The database of a store of two projects."""
+    with opened_shared(database) as store:
+        put(store, "p", Entry(id="a", seeds=(1,)))
+        put(store, "q", Entry(id="b", seeds=(2,)))
+        yield cast(Database, store._engine)
 
 
 def test_answers_of_any_size_and_bytes_come_in_the_order_of_what_was_asked(connection: PatientConnection) -> None:
@@ -75,26 +75,24 @@ def test_a_server_that_says_nothing_loses_the_connection(connection: PatientConn
     assert connection.broken
 
 
-def test_a_read_of_one_project_finds_nothing_of_another_nor_behind_it(store: SharedStore) -> None:
-    database = cast(Database, store._engine)
-    count = Statement(database.tables.memory.count)
-    with database.looking(1) as txn:
+def test_a_read_of_one_project_finds_nothing_of_another_nor_behind_it(engine: Database) -> None:
+    count = Statement(engine.tables.memory.count)
+    with engine.looking(1) as txn:
         assert txn.begin([count])[0].rows == [(int8(1),)]
         assert txn.connection.ask([count], 10)[0].rows == [(int8(0),)]
     doc_keys = [keys.doc_key(number, 1) for number in (1, 2)]
-    with database.looking(1) as txn:
-        memory = database.tables.memory
+    with engine.looking(1) as txn:
+        memory = engine.tables.memory
         assert [txn.get(key, db=memory) is not None for key in doc_keys] == [True, False]
 
 
-def test_rows_that_were_read_ahead_have_what_was_put_since(store: SharedStore) -> None:
-    database = cast(Database, store._engine)
-    table, before, behind = database.tables.request, keys.name_key(1, "a"), keys.name_key(1, "z")
+def test_rows_that_were_read_ahead_have_what_was_put_since(engine: Database) -> None:
+    table, before, behind = engine.tables.request, keys.name_key(1, "a"), keys.name_key(1, "z")
     prefix = keys.project_prefix(1)
-    with database.writing(projects=["p"]) as txn:
+    with engine.writing(projects=["p"]) as txn:
         txn.put(keys.name_key(1, "m"), b"stored", db=table)
     foreseen: dict[str, Foreseen] = {"p": lambda number: ({}, {"request": [prefix]})}
-    with database.writing(projects=["p"], foreseen=foreseen) as txn:
+    with engine.writing(projects=["p"], foreseen=foreseen) as txn:
         txn.put(behind, b"new", db=table)
         txn.put(before, b"first", db=table)
         assert [value for _, value in keys.entries(txn, table, prefix)] == [b"first", b"stored", b"new"]
@@ -102,15 +100,14 @@ def test_rows_that_were_read_ahead_have_what_was_put_since(store: SharedStore) -
         assert [value for _, value in keys.entries(txn, table, prefix)] == [b"first", b"new"]
 
 
-def test_rows_that_were_read_ahead_are_not_all_there_are(store: SharedStore) -> None:
-    database = cast(Database, store._engine)
-    table, prefix = database.tables.request, keys.project_prefix(1)
+def test_rows_that_were_read_ahead_are_not_all_there_are(engine: Database) -> None:
+    table, prefix = engine.tables.request, keys.project_prefix(1)
     names = [f"{number:02}" for number in range(40)]
-    with database.writing(projects=["p"]) as txn:
+    with engine.writing(projects=["p"]) as txn:
         for name in names:
             txn.put(keys.name_key(1, name), name.encode(), db=table)
     foreseen: dict[str, Foreseen] = {"p": lambda number: ({}, {"request": [prefix]})}
-    with database.writing(projects=["p"], foreseen=foreseen) as txn:
+    with engine.writing(projects=["p"], foreseen=foreseen) as txn:
         for name in names[:20]:
             txn.delete(keys.name_key(1, name), db=table)
         txn.put(keys.name_key(1, "99"), b"99", db=table)
@@ -118,12 +115,11 @@ def test_rows_that_were_read_ahead_are_not_all_there_are(store: SharedStore) -> 
     assert found == [*names[20:], "99"]
 
 
-def test_of_a_project_whose_number_is_another_one_nothing_is_foreseen(store: SharedStore) -> None:
+def test_of_a_project_whose_number_is_another_one_nothing_is_foreseen(engine: Database) -> None:
     """Another service has removed it, and a project of its name has come since."""
-    database = cast(Database, store._engine)
-    database._numbers[keys.project_name_key("p")] = 2  # what another service's removal would leave
+    engine._numbers[keys.project_name_key("p")] = 2  # what another service's removal would leave
     key = keys.name_key(1, "a")
     foreseen: dict[str, Foreseen] = {"p": lambda number: ({"by_id": [keys.name_key(number, "a")]}, {})}
-    with database.writing(projects=["p"], foreseen=foreseen) as txn:
-        assert txn.get(key, db=database.tables.by_id) is not None
-        assert database._numbers[keys.project_name_key("p")] == 1
+    with engine.writing(projects=["p"], foreseen=foreseen) as txn:
+        assert txn.get(key, db=engine.tables.by_id) is not None
+        assert engine._numbers[keys.project_name_key("p")] == 1

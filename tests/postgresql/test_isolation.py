@@ -49,7 +49,7 @@ def seen(connection: psycopg.Connection, table: str, scope: str | None) -> set[i
         return {row[0] for row in rows}
 
 
-def test_a_transaction_sees_no_project_but_the_one_it_has_entered(database: str) -> None:
+def test_a_transaction_sees_and_writes_to_no_project_but_the_one_it_has_entered(database: str) -> None:
     with opened_shared(database) as store:
         put(store, "p", Entry(id="a", seeds=(1,)))
         put(store, "q", Entry(id="b", seeds=(2,)))
@@ -58,13 +58,6 @@ def test_a_transaction_sees_no_project_but_the_one_it_has_entered(database: str)
             assert seen(connection, table, None) == set()
             assert seen(connection, table, "1") == {1}
             assert seen(connection, table, "2") == {2}
-
-
-def test_a_transaction_writes_to_no_project_but_the_one_it_has_entered(database: str) -> None:
-    with opened_shared(database) as store:
-        put(store, "p", Entry(id="a"))
-        put(store, "q", Entry(id="b"))
-    with connected(database) as connection:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SET hummock.scope = '1'; INSERT INTO hummock.memory VALUES (2, '', '')")
         with connection.transaction():

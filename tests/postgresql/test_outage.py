@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -17,7 +16,7 @@ from hummock.store.postgresql.schema import become_service
 from hummock.store.tables import keys
 from hummock.store.tables.engine import TABLE_NAMES
 from tests.ports.asking import ask, ids, put
-from tests.postgresql.family import family, signal_all
+from tests.postgresql.family import frozen
 from tests.postgresql.node import running_node
 from tests.store.opening import opened_shared
 from tests.strategies import Entry, put_request
@@ -30,10 +29,10 @@ _TRIES = 30
 """Number of tries; each waits for a connection, so that together they outlast any start."""
 
 
-def eventually(call: Callable[[], Answer]) -> Answer:
+def eventually(call: Callable[[], Answer], error: type[Exception] = Unavailable) -> Answer:
     """Result of a call, repeated until the database answers."""
     for _ in range(_TRIES):
-        with suppress(Unavailable):
+        with suppress(error):
             return call()
     return call()
 
@@ -63,13 +62,8 @@ def test_a_server_that_was_killed_is_said_and_what_was_acknowledged_is_there_aga
 def test_a_server_that_is_frozen_is_given_up_and_used_again_when_it_thaws(directory: Path) -> None:
     with running_node(directory) as node, opened_shared(node.dsn_of("hummock")) as store:
         put(store, "p", Entry(id="a"))
-        frozen = family(node.postmaster.pid)
-        signal_all(frozen, signal.SIGSTOP)
-        try:
-            with pytest.raises(Unavailable, match="does not answer"):
-                ask(store, "p", terms=("tide",))
-        finally:
-            signal_all(frozen, signal.SIGCONT)
+        with frozen(node.postmaster.pid), pytest.raises(Unavailable, match="does not answer"):
+            ask(store, "p", terms=("tide",))
         assert ids(eventually(lambda: ask(store, "p", terms=("tide",)))) == {"a"}
         eventually(lambda: put(store, "p", Entry(id="b", words=("tide", "b"))))
         assert ids(ask(store, "p", terms=("tide",))) == {"a", "b"}

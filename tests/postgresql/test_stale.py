@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import signal
 import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn, TypeVar, cast
+from typing import NoReturn, cast
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2
-from grpc_status import rpc_status
 
 from hummock.core.errors import StoreUnreachable
 from hummock.ports.store import Reads
@@ -28,33 +24,21 @@ from hummock_client.v1 import memory_service_pb2 as memory
 from hummock_client.v1 import recall_pb2 as recall
 from tests.ports.asking import ask as candidates
 from tests.ports.asking import ids, put
-from tests.postgresql.family import family, signal_all
+from tests.postgresql.family import frozen
 from tests.postgresql.node import Node, running_node
 from tests.postgresql.test_outage import eventually
-from tests.service.calls import ask, contents, degraded, learn
+from tests.service.calls import ask, contents, degraded, failure, learn
 from tests.service.inputs import note
 from tests.service.models import install_model
 from tests.service.running import Stubs, in_thread, settings
 from tests.store.opening import opened_shared
 from tests.strategies import Entry, write_request
+from tests.sure import sure
 
 pytestmark = pytest.mark.long
 
-Answer = TypeVar("Answer")
-
 _STALE = ("memories", "STALE")
 _TEXT = "还款日是每月5号"
-
-
-@contextmanager
-def frozen(node: Node) -> Iterator[None]:
-    """The server answers nothing while it is entered."""
-    processes = family(node.postmaster.pid)
-    signal_all(processes, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        signal_all(processes, signal.SIGCONT)
 
 
 @pytest.fixture
@@ -73,40 +57,26 @@ def services(tmp_path: Path, own_node: Node) -> Iterator[tuple[Stubs, Stubs]]:
         yield first, second
 
 
-def refusal(call: grpc.RpcError) -> tuple[grpc.StatusCode, str, float | None]:
-    """Refusal of a call: its code, its reason, and when to try again."""
-    status = rpc_status.from_call(call)
-    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
-    for detail in status.details:
-        detail.Unpack(info)
-        if detail.Unpack(retry):
-            return call.code(), info.reason, retry.retry_delay.ToTimedelta().total_seconds()
-    return call.code(), info.reason, None
-
-
 def test_a_recall_goes_on_where_it_may_and_is_whole_again_behind_the_outage(
     services: tuple[Stubs, Stubs], own_node: Node
 ) -> None:
     first, second = services
     seq = learn(first, "p", note(_TEXT, id="a")).seq
     assert contents(ask(first, "p", "还款日", allow_stale=True)) == [_TEXT]
-    with frozen(own_node):
+    with frozen(own_node.postmaster.pid):
         for _ in range(3):
             answer = ask(first, "p", "还款日", allow_stale=True)
             assert contents(answer) == [_TEXT]
             assert degraded(answer) == [_STALE]
             assert answer.seq == seq
         assert f"as of seq {seq}, " in answer.degraded[0].message
-        with pytest.raises(grpc.RpcError) as refused:
-            ask(first, "p", "还款日")
-        code, reason, retry_after_s = refusal(refused.value)
-        assert (code, reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE")
-        assert retry_after_s is not None
-        assert retry_after_s <= 2
+        refused = failure(ask, first, "p", "还款日")
+        assert (refused.code, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE")
+        assert sure(refused.retry_after_s) <= 2
     later, request_id = "还款日改为每月8号", str(uuid.uuid4())
-    _eventually(lambda: learn(second, "p", note(later, id="b"), request_id=request_id))
+    eventually(lambda: learn(second, "p", note(later, id="b"), request_id=request_id), grpc.RpcError)
     # A call that is answered shows that the server is back.
-    _eventually(lambda: ask(first, "p", "还款日"))
+    eventually(lambda: ask(first, "p", "还款日"), grpc.RpcError)
     whole = ask(first, "p", "还款日", allow_stale=True)
     assert degraded(whole) == []
     assert set(contents(whole)) == {_TEXT, later}
@@ -117,7 +87,7 @@ def test_what_is_not_in_memory_is_unavailable(services: tuple[Stubs, Stubs], own
     seq = learn(first, "p", note(_TEXT)).seq
     learn(second, "elsewhere", note(_TEXT))
     ask(first, "p", "还款日")
-    with frozen(own_node):
+    with frozen(own_node.postmaster.pid):
         assert degraded(ask(first, "p", "还款日", allow_stale=True, min_seq=seq)) == [_STALE]
         for project, least, where in (
             ("p", seq + 1, None),
@@ -125,9 +95,9 @@ def test_what_is_not_in_memory_is_unavailable(services: tuple[Stubs, Stubs], own
             # Without its number a tag would let the wrong memories pass.
             ("p", 0, memory_pb2.MemoryFilter(tags=["never asked for"])),
         ):
-            with pytest.raises(grpc.RpcError) as refused:
-                ask(first, project, "还款日", allow_stale=True, min_seq=least, filter=where)
-            assert refusal(refused.value) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE", 1.0)
+            refused = failure(ask, first, project, "还款日", allow_stale=True, min_seq=least, filter=where)
+            assert (refused.code, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "STORE_UNREACHABLE")
+            assert refused.retry_after_s == 1.0
 
 
 def test_a_rendering_and_a_search_go_on_as_well(services: tuple[Stubs, Stubs], own_node: Node) -> None:
@@ -136,7 +106,7 @@ def test_a_rendering_and_a_search_go_on_as_well(services: tuple[Stubs, Stubs], o
     rendering = requests.render("p", recall.RecallRequest(query_text="还款日", allow_stale=True), {"read_ids": ["a"]})
     searching = context.SearchRequest(project="p", query_text="还款日", allow_stale=True)
     before = first.context.Render(rendering), first.context.Search(searching)
-    with frozen(own_node):
+    with frozen(own_node.postmaster.pid):
         rendered, searched = first.context.Render(rendering), first.context.Search(searching)
         assert rendered.text == before[0].text
         assert searched.text == before[1].text
@@ -144,33 +114,24 @@ def test_a_rendering_and_a_search_go_on_as_well(services: tuple[Stubs, Stubs], o
         assert [one.reason for one in searched.degraded] == [recall.DEGRADATION_REASON_STALE]
         for one in (rendering, searching):
             one.project = "never seen"
-        with pytest.raises(grpc.RpcError, match="does not answer"):
-            first.context.Render(rendering)
-        with pytest.raises(grpc.RpcError, match="does not answer"):
-            first.context.Search(searching)
+        assert "does not answer" in failure(first.context.Render, rendering).message
+        assert "does not answer" in failure(first.context.Search, searching).message
 
 
-def test_hits_whose_texts_are_not_in_memory_are_left_out_and_counted(
+def test_texts_that_are_not_in_memory_are_left_out_and_counted_and_those_to_be_forgotten_are_in_no_answer(
     services: tuple[Stubs, Stubs], own_node: Node
 ) -> None:
     first, _ = services
-    learn(first, "p", note(_TEXT, id="a"), note("还款日以后要计罚息", id="b"))
-    assert contents(ask(first, "p", "还款日", top_k=1)) == [_TEXT]
-    with frozen(own_node):
-        answer = ask(first, "p", "还款日", top_k=2, allow_stale=True)
+    for project in ("seen", "forgotten"):
+        learn(first, project, note(_TEXT, id="a"), note("还款日以后要计罚息", id="b"))
+    assert contents(ask(first, "seen", "还款日", top_k=1)) == [_TEXT]
+    assert len(contents(ask(first, "forgotten", "还款日"))) == 2
+    first.memory.Forget(memory.ForgetRequest(project="forgotten", ids=["b"]))
+    with frozen(own_node.postmaster.pid):
+        answer = ask(first, "seen", "还款日", top_k=2, allow_stale=True)
         assert contents(answer) == [_TEXT]
         assert "; 1 hits are left out" in answer.degraded[0].message
-
-
-def test_what_this_service_was_told_to_forget_is_in_none_of_its_answers(
-    services: tuple[Stubs, Stubs], own_node: Node
-) -> None:
-    first, _ = services
-    learn(first, "p", note(_TEXT, id="a"), note("还款日以后要计罚息", id="b"))
-    assert len(contents(ask(first, "p", "还款日"))) == 2
-    first.memory.Forget(memory.ForgetRequest(project="p", ids=["b"]))
-    with frozen(own_node):
-        answer = ask(first, "p", "还款日", allow_stale=True)
+        answer = ask(first, "forgotten", "还款日", allow_stale=True)
         assert contents(answer) == [_TEXT]
         assert "left out" not in answer.degraded[0].message
 
@@ -184,7 +145,7 @@ def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
         connections = store._database._connections
         assert store._database.away is None
         assert connections._patience_s() == 2.0
-        with frozen(own_node):
+        with frozen(own_node.postmaster.pid):
             with pytest.raises(StoreUnreachable):
                 candidates(store, "p", terms=("tide",))
             monkeypatch.setattr(Database, "seq", _asked)
@@ -197,6 +158,10 @@ def test_once_it_is_known_that_the_server_is_away_nobody_waits_for_it(
         eventually(lambda: candidates(store, "p", terms=("tide",)))
         assert store._database.away is None
         assert connections._patience_s() == 2.0
+
+
+def _cut_off(*_: object) -> NoReturn:
+    raise StoreUnreachable("cut off")
 
 
 def _asked(*_: object) -> None:
@@ -240,10 +205,7 @@ def test_what_is_removed_here_is_gone_from_memory_before_that_is_acknowledged(
         store.write("p", write_request(lambda unit: unit.delete("b"))).result(30)
         assert ids(candidates(seen_of(store), "p", terms=("tide",))) == {"a", "c"}
 
-        def cut_off(*_: object) -> NoReturn:
-            raise StoreUnreachable("cut off")
-
-        monkeypatch.setattr(Database, "answering", cut_off)
+        monkeypatch.setattr(Database, "answering", _cut_off)
         store.write("p", write_request(lambda unit: unit.delete("c"))).result(30)
         with pytest.raises(StoreUnreachable):
             candidates(seen_of(store), "p", terms=("tide",))
@@ -270,10 +232,7 @@ def test_a_view_that_was_cut_off_while_it_followed_a_write_still_has_its_texts(
         docs = _docs(store)
         store.load("p", docs, full=True)
 
-        def cut_off(*_: object) -> NoReturn:
-            raise StoreUnreachable("cut off")
-
-        monkeypatch.setattr(TableProject, "memories_of", cut_off)
+        monkeypatch.setattr(TableProject, "memories_of", _cut_off)
         put(other, "p", Entry(id="b", words=("tide", "b")))
         with pytest.raises(StoreUnreachable):
             candidates(store, "p", terms=("tide",))
@@ -289,11 +248,3 @@ def seen_of(store: SharedStore) -> Reads:
 def _docs(store: SharedStore) -> list[int]:
     docs: list[int] = candidates(store, "p", terms=("tide",)).rows["doc"].tolist()
     return docs
-
-
-def _eventually(call: Callable[[], Answer]) -> Answer:
-    """Result of a call, repeated until the database answers; each call waits for that a while."""
-    for _ in range(20):
-        with suppress(grpc.RpcError):
-            return call()
-    return call()

@@ -27,8 +27,8 @@ from tests.rpc.edge import Refusal, refusal_of
 from tests.service.running import Stubs
 
 
-def learn(service: Stubs, project: str, *memories: pb.Memory, request_id: str = "") -> context.LearnResponse:
-    return service.context.Learn(project=project, memories=memories, request_id=request_id)
+def learn(service: Stubs, project: str, *memories: pb.Memory, **options: Any) -> context.LearnResponse:
+    return service.context.Learn(project=project, memories=memories, **options)
 
 
 def ask(service: Stubs, project: str, text: str, **options: Any) -> recall.RecallResponse:
