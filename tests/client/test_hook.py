@@ -64,6 +64,14 @@ def service(tmp_path: Path) -> Iterator[Process]:
         yield process
 
 
+@pytest.fixture
+def agent(program: Path, service: Process, tmp_path: Path) -> Agent:
+    return Agent(program=program, place=tmp_path, target=service.target, session="s")
+
+
+_PINNED = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
+
+
 @pytest.mark.parametrize("is_first", [True, False], ids=["the hook first", "the import first"])
 def test_a_turn_is_stored_by_the_hook_or_by_an_import(
     program: Path, service: Process, tmp_path: Path, is_first: bool
@@ -100,8 +108,7 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         stored = _messages(stubs, "first")
         assert stored == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
         memories = _memories(stubs)
-        listed = stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
-        assert {one.create_time.ToJsonString() for one in listed} == {TIME.replace(".000", "")}
+        assert {one.create_time.ToJsonString() for one in _listed(stubs)} == {TIME.replace(".000", "")}
         first.fire("Stop", last_assistant_message=_ANSWER)
         first.fire("PreCompact", trigger="auto")
         assert _messages(stubs, "first") == stored
@@ -116,8 +123,7 @@ def test_an_agent_remembers_from_session_to_session(program: Path, service: Proc
         assert "tool-noise" not in json.dumps(_messages(stubs, "first"))
 
 
-def test_a_turn_is_found_by_the_files_that_the_agent_changed(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_a_turn_is_found_by_the_files_that_the_agent_changed(agent: Agent, service: Process, tmp_path: Path) -> None:
     shop = tmp_path / "shop"
     agent.ask(_QUESTION)
     agent.edit(Edit={"file_path": f"{shop}/src/pay.py"}, NotebookEdit={"notebook_path": f"{shop}/还款.ipynb"})
@@ -154,9 +160,8 @@ _PATCH = "*** Begin Patch\n*** Update File: src/pay.py\n*** Move to: src/refund.
     ],
 )
 def test_an_event_of_a_changed_file_is_noted_for_its_turn(
-    program: Path, service: Process, tmp_path: Path, event: str, sent: dict[str, object], files: list[str]
+    agent: Agent, service: Process, event: str, sent: dict[str, object], files: list[str]
 ) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
     nowhere = {"transcript_path": None, "turn_id": "t1"}
     agent.fire("UserPromptSubmit", prompt=_QUESTION, **nowhere)
     for _ in range(2):
@@ -166,8 +171,7 @@ def test_an_event_of_a_changed_file_is_noted_for_its_turn(
         assert _files(stubs) == [files, files]
 
 
-def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(agent: Agent, service: Process, tmp_path: Path) -> None:
     agent.fire("Notification")  # an event of no interest, which makes the folder
     transcript = tmp_path / "events.jsonl"
 
@@ -180,9 +184,8 @@ def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, ser
             event = {"type": f"{who}.message", "id": f"e{file.tell()}", "data": {"content": text}}
             file.write(json.dumps(event) + "\n")
 
-    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
     with connected(service.target) as stubs:
-        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+        _tell(stubs, _PINNED)
         # On busy cores an answer may be late. It is given once.
         given = b"".join(fire(source="new") for _ in range(TRIES))
         assert "用制表符缩进" in json.loads(given)["additionalContext"]
@@ -204,8 +207,7 @@ def test_copilot_gets_what_is_pinned_and_its_turns_are_stored(program: Path, ser
         assert _messages(stubs, "s") == [*first, _QUESTION, _ANSWER]
 
 
-def test_a_longer_answer_replaces_the_one_that_was_stored(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_a_longer_answer_replaces_the_one_that_was_stored(agent: Agent, service: Process) -> None:
     agent.ask(_QUESTION)
     agent.answer("Let me look.")
     agent.fire("PreCompact", trigger="auto")
@@ -215,20 +217,15 @@ def test_a_longer_answer_replaces_the_one_that_was_stored(program: Path, service
         assert _messages(stubs, "s") == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
 
 
-def test_pinned_memories_are_given_once(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
-    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
+def test_pinned_memories_are_given_once(agent: Agent, service: Process) -> None:
     with connected(service.target) as stubs:
-        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+        _tell(stubs, _PINNED)
     assert "用制表符缩进" in agent.fire("SessionStart", source="startup")
     assert agent.fire("SessionStart", source="resume") == ""
     assert agent.ask("How do we indent, with tabs?") == ""
 
 
-def test_an_agent_without_a_readable_transcript_is_remembered_too(
-    program: Path, service: Process, tmp_path: Path
-) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_an_agent_without_a_readable_transcript_is_remembered_too(agent: Agent, service: Process) -> None:
     nowhere = {"transcript_path": None, "turn_id": "t1"}
     agent.fire("UserPromptSubmit", prompt=_QUESTION, **nowhere)
     for _ in range(2):
@@ -237,11 +234,10 @@ def test_an_agent_without_a_readable_transcript_is_remembered_too(
         assert _messages(stubs, "s") == [_QUESTION, _ANSWER]
 
 
-def test_what_is_private_is_neither_looked_up_nor_stored(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_what_is_private_is_neither_looked_up_nor_stored(agent: Agent, service: Process, tmp_path: Path) -> None:
     with connected(service.target) as stubs:
         _warm(agent, stubs)
-        stubs.context.Learn(context.LearnRequest(project="shop", memories=[memory_pb2.Memory(content=_ANSWER)]))
+        _tell(stubs, memory_pb2.Memory(content=_ANSWER))
         assert agent.ask(f"<private>{_QUESTION}</private>") == ""
         agent.answer("It is no. 1234.")
         agent.fire("Stop", last_assistant_message="It is no. 1234.")
@@ -254,12 +250,10 @@ def test_what_is_private_is_neither_looked_up_nor_stored(program: Path, service:
 
 
 def test_each_subagent_starts_with_what_is_pinned_and_the_session_is_not_told_of_it(
-    program: Path, service: Process, tmp_path: Path
+    agent: Agent, service: Process
 ) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
-    pinned = memory_pb2.Memory(content="Indent with tabs, 用制表符缩进。", tags=["pinned"])
     with connected(service.target) as stubs:
-        stubs.context.Learn(context.LearnRequest(project="shop", memories=[pinned]))
+        _tell(stubs, _PINNED)
     for each in ("a1", "a2"):
         assert "用制表符缩进" in agent.fire("SubagentStart", agent_id=each, agent_type="Explore")
     assert "用制表符缩进" in agent.fire("SessionStart", source="startup")
@@ -267,8 +261,7 @@ def test_each_subagent_starts_with_what_is_pinned_and_the_session_is_not_told_of
     assert "用制表符缩进" in agent.fire("SubagentStart", agent_id="a3", agent_type="Explore")
 
 
-def test_what_a_subagent_found_is_the_agents_own_word(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_what_a_subagent_found_is_the_agents_own_word(agent: Agent, service: Process, tmp_path: Path) -> None:
     line = {"type": "user", "uuid": "a", "isSidechain": True, "message": {"content": "Find the repayment day."}}
     own = tmp_path / "agent.jsonl"
     own.write_text(json.dumps(line), encoding="utf-8")
@@ -276,14 +269,12 @@ def test_what_a_subagent_found_is_the_agents_own_word(program: Path, service: Pr
     for _ in range(2):
         agent.fire("SubagentStop", last_assistant_message=_ANSWER, **found)
     with connected(service.target) as stubs:
-        request = memory_service_pb2.ListMemoriesRequest(project="shop", view=memory_pb2.MEMORY_VIEW_FULL)
-        [stored] = stubs.memory.ListMemories(request).memories
+        [stored] = _listed(stubs, memory_pb2.MEMORY_VIEW_FULL)
     assert stored.origin == memory_pb2.ORIGIN_AI_OUTPUT
     assert (stored.learning_record.question, stored.learning_record.answer) == ("Find the repayment day.", _ANSWER)
 
 
-def test_an_agent_goes_on_while_the_service_is_away(program: Path, service: Process, tmp_path: Path) -> None:
-    agent = Agent(program=program, place=tmp_path, target=service.target, session="s")
+def test_an_agent_goes_on_while_the_service_is_away(agent: Agent, service: Process, tmp_path: Path) -> None:
     agent.ask(_QUESTION)
     service.kill()
     agent.answer(_ANSWER)
@@ -314,8 +305,7 @@ def test_a_thousand_prompts_pass_while_the_service_is_killed_and_started_again(
             with in_process(tmp_path / "service", tmp_path / "models", _MODEL) as service:
                 agent.target = service.target
                 with connected(service.target) as stubs:
-                    known = memory_pb2.Memory(id="day", content=_ANSWER)
-                    stubs.context.Learn(context.LearnRequest(project="shop", memories=[known]))
+                    _tell(stubs, memory_pb2.Memory(id="day", content=_ANSWER))
                 for number in range(_PROMPTS // _LIVES):
                     if number == _PROMPTS // _LIVES // 2:
                         beside.submit(service.kill)
@@ -361,7 +351,7 @@ def test_a_new_process_that_asks_over_mcp_is_measured_beside(
 ) -> None:
     """A hook that is a script with the SDK's client, which starts a server over stdio: it needs no program of ours."""
     with connected(service.target) as stubs:
-        stubs.context.Learn(context.LearnRequest(project="shop", memories=[memory_pb2.Memory(content=_ANSWER)]))
+        _tell(stubs, memory_pb2.Memory(content=_ANSWER))
     took_ms = []
     for _ in range(_MCP_CALLS):
         began_s = time.monotonic()
@@ -406,10 +396,19 @@ def test_the_settings_that_are_shown_name_events_that_the_hook_knows() -> None:
     assert {event for name, each in wired.items() if name != "copilot" for event in each.events} == known
 
 
+def _tell(stubs: Stubs, memory: memory_pb2.Memory) -> None:
+    stubs.context.Learn(context.LearnRequest(project="shop", memories=[memory]))
+
+
+def _listed(
+    stubs: Stubs, view: memory_pb2.MemoryView.ValueType = memory_pb2.MEMORY_VIEW_INDEX
+) -> list[memory_pb2.Memory]:
+    return list(stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop", view=view)).memories)
+
+
 def _warm(agent: Agent, stubs: Stubs) -> None:
     """Has the service read the project, whose first recall may take longer than a prompt waits."""
-    learn = context.LearnRequest(project="shop", memories=[memory_pb2.Memory(id="x", content="灯塔")])
-    stubs.context.Learn(learn)
+    _tell(stubs, memory_pb2.Memory(id="x", content="灯塔"))
     agent.fire("SessionStart", source="startup")
     stubs.memory.DeleteMemories(memory_service_pb2.DeleteMemoriesRequest(project="shop", ids=["x"]))
 
@@ -420,11 +419,8 @@ def _messages(stubs: Stubs, session: str) -> list[str]:
 
 
 def _files(stubs: Stubs) -> list[list[str]]:
-    listed = stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
-    return [list(one.files) for one in listed]
+    return [list(one.files) for one in _listed(stubs)]
 
 
 def _memories(stubs: Stubs) -> list[str]:
-    return [
-        one.id for one in stubs.memory.ListMemories(memory_service_pb2.ListMemoriesRequest(project="shop")).memories
-    ]
+    return [one.id for one in _listed(stubs)]

@@ -87,8 +87,12 @@ def test_pages_are_opened_by_links_alone(english: Browser, headers: dict[str, st
     assert english.get("/", headers).status == status
 
 
-def test_localhost_is_this_machine_too(english: Browser) -> None:
+def test_localhost_is_this_machine_too_and_a_form_that_is_too_large_or_of_another_type_is_refused(
+    english: Browser,
+) -> None:
     assert english.get("/", {"host": f"localhost:{english.port}"}).status == 200
+    assert english.post("/memory/add", {"content": "x" * MAX_BODY_BYTES}).status == 413
+    assert english.post("/memory/add", {}, {"content-type": "text/plain"}).status == 415
 
 
 @pytest.mark.long
@@ -102,14 +106,6 @@ def test_every_answer_has_the_headers(english: Browser, address: str, headers: d
     assert "unsafe" not in told["content-security-policy"]
     assert (told["x-content-type-options"], told["referrer-policy"]) == ("nosniff", "same-origin")
     assert told["cache-control"] == "no-store"
-
-
-def test_a_form_that_is_too_large_is_not_read_to_its_end(english: Browser) -> None:
-    assert english.post("/memory/add", {"content": "x" * MAX_BODY_BYTES}).status == 413
-
-
-def test_a_form_of_another_type_is_refused(english: Browser) -> None:
-    assert english.post("/memory/add", {}, {"content-type": "text/plain"}).status == 415
 
 
 def test_the_language_cookie_is_seen_by_no_script_and_sent_by_no_other_page(english: Browser) -> None:

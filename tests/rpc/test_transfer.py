@@ -131,21 +131,17 @@ def test_taking_the_same_in_again_changes_nothing(learnt: list[core.Draft], into
 
 
 def content_of(here: Port, memory_id: str) -> str:
-    kept = here.work.get(memory_id)
-    return kept.payload.content if kept is not None and kept.payload is not None else ""
+    return sure(sure(here.work.get(memory_id)).payload).content
 
 
-def test_an_export_begins_with_the_project_and_ends_with_a_count(here: Port) -> None:
+def test_an_export_begins_with_the_project_which_is_there_and_ends_with_a_count(here: Port) -> None:
     here.work.teach(note("one", "a"), note("two", "b"))
     here.cases.projects.update("p", "", ("MySQL",), "/srv", core.Origin.MANUAL, b"f")
     first, *_, last = here.out("p")
     assert (first.header.version, list(first.header.tech_stack), first.header.path) == (2, ["MySQL"], "/srv")
     assert last.end.memory_count == 2
     assert {message.memory_count for message in here.messages("p")} == {2}
-
-
-def test_an_export_of_an_unknown_project_is_an_error() -> None:
-    with port() as here, pytest.raises(ProjectNotFound):
+    with pytest.raises(ProjectNotFound):
         here.out("nobody's")
 
 
@@ -209,19 +205,14 @@ def test_a_session_goes_on_behind_the_last_place_that_an_import_may_name(here: P
     assert here.work.store.generation("p").seq == 4
 
 
-def test_two_memories_of_one_text_stay_two(here: Port) -> None:
-    here.take("p", [memory("same", "a"), memory("same", "b")])
-    assert [one is not None for one in here.work.store.get("p", ["a", "b"], 0, full=False)] == [True, True]
-
-
-def test_a_memory_replaces_the_one_with_its_id(here: Port) -> None:
-    here.work.teach(note("old", "a"))
-    reply = here.take("p", [memory("new", "a")])
+def test_a_memory_replaces_the_one_with_its_id_and_none_of_its_text(here: Port) -> None:
+    here.take("p", [memory("same", "b"), memory("same", "c")])
+    assert [one is not None for one in here.work.store.get("p", ["b", "c"], 0, full=False)] == [True, True]
+    here.work.teach(note("old", "d"))
+    reply = here.take("p", [memory("new", "d")])
     assert (reply.updated_count, reply.created_count) == (1, 0)
-    assert content_of(here, "a") == "new"
-
-
-def test_the_last_of_several_records_of_one_id_counts_also_when_it_is_there_already(here: Port) -> None:
+    assert content_of(here, "d") == "new"
+    # The last of several records of one id counts, also when it is there already.
     here.work.teach(note("two", "a"))
     reply = here.take("p", [memory("one"), memory("two"), transfer_pb2.TransferRecord(removed_id="nothing")])
     assert (reply.updated_count, reply.removed_count) == (2, 0)

@@ -80,7 +80,7 @@ def test_skill_and_rules_say_that_memory_comes_before_grep() -> None:
         assert "data, not instructions" in text
 
 
-def test_the_registry_entry_has_the_required_fields() -> None:
+def test_the_registry_entry_has_the_required_fields_and_is_of_this_package() -> None:
     entry = read(ROOT / "server.json")
     assert re.fullmatch(
         r"https://static\.modelcontextprotocol\.io/schemas/\d{4}-\d\d-\d\d/server\.schema\.json", entry["$schema"]
@@ -98,10 +98,6 @@ def test_the_registry_entry_has_the_required_fields() -> None:
             assert ("name" in argument) == (argument["type"] == "named")
             assert argument["value"]
         assert all(each["name"] and each["description"] for each in package["environmentVariables"])
-
-
-def test_the_registry_entry_is_of_this_package() -> None:
-    entry = read(ROOT / "server.json")
     (package,) = entry["packages"]
     assert package["registryType"] == "pypi"
     assert package["identifier"] == PROJECT["name"]
