@@ -19,11 +19,23 @@ from hummock.recall.fuse import Fused
 from hummock.recall.prefer import boost_speakers, named_speaker
 from hummock.store.tables.row_codec import speaker_hash
 from hummock.text.questions import Trait
-from hummock.text.speakers import calls_by_name, words_for_who_said
+from hummock.text.speakers import calls_by_name, short_names, words_for_who_said
 from tests.recall.candidates import Row, candidates, features, plan, ranked
 from tests.render.samples import note
 
-NAMES = ("Lin", "Mia", "Anna Keller", "Anna Berg", "Will Okafor", "王建国", "李娜（产品）", "王芳", "user", "assistant")
+NAMES = (
+    "小林",
+    "Lin",
+    "Mia",
+    "Anna Keller",
+    "Anna Berg",
+    "Will Okafor",
+    "王建国",
+    "李娜（产品）",
+    "王芳",
+    "user",
+    "assistant",
+)
 PEOPLE = np.array([speaker_hash(name) for name in ("Mia", "José  Ángel", "小明", "")], np.uint32)
 
 
@@ -96,6 +108,8 @@ def test_turns_of_the_named_speaker_come_before_equal_ones() -> None:
         ("老王对码头怎么说？", ("Lin", "王建国"), "王建国"),
         ("建國怎麼看？", ("Lin", "王建国"), "王建国"),
         ("老王对码头怎么说？", ("Lin", "王建国", "王芳"), "Lin"),
+        ("快递小哥怎么说码头？", ("Lin", "小林"), "Lin"),
+        ("老林怎么看码头？", ("Mia", "小林"), "小林"),
         ("李娜提过码头吗", ("Lin", "李娜（产品）"), "李娜（产品）"),
         ("我跟老王说过什么？", ("Lin", "王建国"), "Lin"),
         ("Anna 对 deploy 有什么意见？", ("Lin", "Anna Keller"), "Anna Keller"),
@@ -108,7 +122,8 @@ def test_turns_of_who_is_asked_for_come_first(text: str, speakers: tuple[str, ..
 
 @given(text=st.text(max_size=80), name=st.text(max_size=20))
 def test_no_name_is_an_error(text: str, name: str) -> None:
-    assert calls_by_name(text, name) in (True, False)
+    assert calls_by_name(name, name) is bool(short_names(name))
+    assert calls_by_name(f"{text} {name}", name) is bool(short_names(name))
     assert text.startswith(words_for_who_said(text, len(text)))
 
 

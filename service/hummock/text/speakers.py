@@ -37,6 +37,8 @@ _WORD: Final = re.compile(rf"[^\W\d_{CJK}]{{2,}}")
 _GIVEN_NAME_CHARACTERS: Final = 2
 _CALLED: Final = ("老{}", "小{}", "阿{}", "{}总", "{}工", "{}哥", "{}姐", "{}老师", "{}经理")
 """How people are called by a surname of one character."""
+_BEFORE_SURNAME: Final = "老小阿"
+"""What a stored name may itself begin with: the surname of 小林 is 林."""
 
 
 def words_for_who_said(text: str, end: int) -> str:
@@ -60,7 +62,7 @@ def short_names(name: str) -> frozenset[str]:
             parts.add(run[1:])
         if len(run) > 1:
             parts.add(run)
-            parts |= {called.format(run[0]) for called in _CALLED}
+            parts |= {called.format(run[run[0] in _BEFORE_SURNAME]) for called in _CALLED}
     return frozenset(parts)
 
 
