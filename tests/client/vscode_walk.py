@@ -114,7 +114,7 @@ def walk(window: Window, address: str, folder: Path, shoot: Shoot) -> None:
     for _ in range(3):
         window.chord(Keys.SHIFT, Keys.ARROW_DOWN)
     _command(window, "Hummock: Remember Selection")
-    _shown(window, ".quick-input-widget", "")
+    _shown(window, ".quick-input-message", "What should be known about it?")
     window.press(REMARK)
     shoot("remember")
     window.press(Keys.ENTER)
