@@ -299,7 +299,7 @@ def test_a_blank_side_is_refused(service: Stubs, project: str) -> None:
 def test_a_side_that_was_said_before_has_its_time(service: Stubs, talking: str) -> None:
     said = Timestamp(seconds=1_772_323_200)
     sides = (
-        context.TurnSide(text="I moved to Porto yesterday", message_id="u", create_time=said),
+        context.TurnSide(text="I moved to Porto", message_id="u", create_time=said),
         context.TurnSide(text="The bridge in Porto is by Eiffel", message_id="a"),
     )
     reply = learn_sides(service, talking, "s", *sides)

@@ -116,6 +116,17 @@ def test_a_turn_that_names_a_day_tells_of_that_day(toy: Stubs, project: str) -> 
     assert assistant.HasField("event_time")
 
 
+def test_a_turn_that_is_learnt_later_tells_of_the_day_before_it_was_said(toy: Stubs, project: str) -> None:
+    toy.session.CreateSession(project=project, id="s")
+    sides = ("昨天我们去了动物园", "The pandas were asleep.")
+    user, assistant = (context_service_pb2.TurnSide(text=text, create_time=stamp(SAID)) for text in sides)
+    reply = toy.context.LearnTurn(
+        context_service_pb2.LearnTurnRequest(project=project, session_id="s", user=user, assistant=assistant)
+    )
+    assert memory_ids(toy, project, filter=on(SAID - timedelta(days=1))) == [reply.user.memory_id]
+    assert memory_ids(toy, project, filter=on(SAID)) == [reply.assistant.memory_id]
+
+
 def test_an_event_told_again_on_another_day_is_shown_twice(toy: Stubs, project: str) -> None:
     """Class of repeated events: the same words name another day."""
     days = (SAID, SAID + timedelta(days=2))

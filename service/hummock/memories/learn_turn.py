@@ -220,7 +220,6 @@ def _draft(command: LearnTurnCommand, side: TurnSide, origin: Origin, speaker: s
         emotion_label=side.emotion_label,
         writer=command.writer,
         create_time=side.create_time,
-        event_time=side.create_time,
         files=command.files,
         time_zone=command.time_zone,
     )

@@ -167,10 +167,11 @@ def relearn(
         return replace(message, memory_id="", held_id="")
     known = memory_of(work, message)
     memory = make_memory(prepared, known, chunk_count=len(vectors), now=now)
-    # Its default event time is the message's send time, which is final only within the write; a day that the text
-    # names goes before it.
+    # A day that the text names goes before the time at which it was said. A message's send time is final only within
+    # the write.
     if memory.event_time is None and event_time_read(memory) is None:
-        memory = replace(memory, event_time=message.send_time)
+        said = prepared.draft.create_time
+        memory = replace(memory, event_time=message.send_time if said is None else said)
     if prepared.held_for:
         _unlearn(work, message, but_for=memory.id)
         hold(work, memory, prepared.held_for, now)

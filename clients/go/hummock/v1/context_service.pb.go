@@ -2048,8 +2048,9 @@ type TurnSide struct {
 	EmotionLabel string `protobuf:"bytes,4,opt,name=emotion_label,json=emotionLabel,proto3" json:"emotion_label,omitempty"`
 	// Who said it. Optional, at most 256 characters; unset means "user" or "assistant".
 	Speaker string `protobuf:"bytes,5,opt,name=speaker,proto3" json:"speaker,omitempty"`
-	// When it was said, for a turn that is learnt later: create_time and event_time of its memory. Not in the future. Unset
-	// means now. The message's send_time is always the time at which it is appended.
+	// When it was said, for a turn that is learnt later: create_time of its memory, and event_time unless the text names a
+	// day of its own ("yesterday"). Not in the future. Unset means now. The message's send_time is always the time at which
+	// it is appended.
 	CreateTime    *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=create_time,json=createTime,proto3" json:"create_time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -1101,8 +1101,9 @@ class TurnSide(_message.Message):
     """Who said it. Optional, at most 256 characters; unset means "user" or "assistant"."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
-        """When it was said, for a turn that is learnt later: create_time and event_time of its memory. Not in the future. Unset
-        means now. The message's send_time is always the time at which it is appended.
+        """When it was said, for a turn that is learnt later: create_time of its memory, and event_time unless the text names a
+        day of its own ("yesterday"). Not in the future. Unset means now. The message's send_time is always the time at which
+        it is appended.
         """
 
     def __init__(

@@ -839,8 +839,9 @@ export type TurnSide = Message<"hummock.v1.TurnSide"> & {
   speaker: string;
 
   /**
-   * When it was said, for a turn that is learnt later: create_time and event_time of its memory. Not in the future. Unset
-   * means now. The message's send_time is always the time at which it is appended.
+   * When it was said, for a turn that is learnt later: create_time of its memory, and event_time unless the text names a
+   * day of its own ("yesterday"). Not in the future. Unset means now. The message's send_time is always the time at which
+   * it is appended.
    *
    * @generated from field: google.protobuf.Timestamp create_time = 6;
    */
