@@ -18,8 +18,13 @@ def streamed(fake: FakeService) -> list[str]:
     return [memory.id for request in requests for memory in request.learn.memories]
 
 
-def test_what_is_learnt_is_named(run: Run) -> None:
-    assert run("learn", "第一句").stdout == "created m9\n"
+def test_what_is_learnt_is_named_and_of_the_zone_of_its_machine(
+    run: Run, fake: FakeService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", "Asia/Shanghai")
+    assert run("learn", "昨天我们搬了数据库").stdout == "created m9\n"
+    (request,) = (asked for asked in fake.asked if isinstance(asked, pb.LearnRequest))
+    assert [one.time_zone for one in request.memories] == ["Asia/Shanghai"]
 
 
 @pytest.mark.long

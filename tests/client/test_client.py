@@ -90,7 +90,8 @@ def test_render_takes_a_text_a_recall_or_ids(answers: Answers, source: Any, ids:
         assert (render.asked[0].recall.project, render.asked[0].recall.text) == ("loan", "还款")
 
 
-def test_learn_makes_a_request_id_and_note_makes_the_memory(answers: Answers) -> None:
+def test_learn_makes_a_request_id_and_note_makes_the_memory(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", "Asia/Shanghai")
     learn = Noted(samples.learned)
 
     def ask(client: Client) -> None:
@@ -102,6 +103,7 @@ def test_learn_makes_a_request_id_and_note_makes_the_memory(answers: Answers) ->
     answers(use_cases(learn=learn), ask)
     assert [len(command.lessons) for command in learn.asked] == [1, 2, 1, 1]
     assert learn.asked[0].lessons[0].draft.index.tags == ("还款",)
+    assert learn.asked[0].lessons[0].draft.time_zone == "Asia/Shanghai"
     assert learn.asked[0].request_id != learn.asked[1].request_id
     assert learn.asked[2].request_id == "00000000-0000-4000-8000-00000000000a"
     assert learn.asked[3].request_id == "00000000-0000-4000-8000-00000000000b"

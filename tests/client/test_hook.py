@@ -217,6 +217,19 @@ def test_a_longer_answer_replaces_the_one_that_was_stored(agent: Agent, service:
         assert _messages(stubs, "s") == [_QUESTION, f"Let me look.\n\n{_ANSWER}"]
 
 
+def test_a_turn_is_read_by_the_clock_of_the_machine(
+    agent: Agent, service: Process, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for zone, offset in (("Asia/Kolkata", "+05:30"), ("America/Caracas", "-04:00"), ("UTC", "")):
+        monkeypatch.setenv("TZ", zone)
+        agent.ask(f"Where did we swim yesterday, in {zone}?")
+        agent.answer(_ANSWER + zone)
+        agent.fire("Stop", last_assistant_message=_ANSWER + zone)
+        with connected(service.target) as stubs:
+            stored = _listed(stubs, memory_pb2.MEMORY_VIEW_FULL)
+        assert {one.time_zone for one in stored if zone in one.content} == {offset}
+
+
 def test_pinned_memories_are_given_once(agent: Agent, service: Process) -> None:
     with connected(service.target) as stubs:
         _tell(stubs, _PINNED)

@@ -53,7 +53,7 @@ def test_a_turn_of_copilot_cli_is_named_as_the_hook_names_it(tmp_path: Path) -> 
     path = write_lines(tmp_path / "session-state" / SESSION / "events.jsonl", lines)
     parts = list(copilot.read(tmp_path / "session-state"))
     assert said(parts) == [("user", "还款?", "event-2:user"), ("assistant", "I look.\n\nThree ways.", "event-2:agent")]
-    times = [one.memory.event_time.ToJsonString() for one in found(parts)]
+    times = [one.memory.create_time.ToJsonString() for one in found(parts)]
     assert times == [moment(number).replace(".000", "") for number in (2, 6)]
     assert {(one.folder, one.memory.session_id) for one in found(parts)} == {(FOLDER, SESSION)}
     assert left_out(parts) == {
@@ -95,7 +95,7 @@ def test_a_chat_of_vs_code_is_read_without_what_tools_did(tmp_path: Path) -> Non
         ("user", "three?", f"{SESSION}-3:user"),
     ]
     assert {(one.folder, one.memory.session_id, one.title) for one in found(parts)} == {(FOLDER, SESSION, "Dates")}
-    times = [one.memory.event_time.ToJsonString() for one in found(parts)]
+    times = [one.memory.create_time.ToJsonString() for one in found(parts)]
     assert times == ["2026-03-01T00:01:00Z", "2026-03-01T00:01:30Z", "2026-03-01T00:03:00Z"]
     assert left_out(parts) == {"thoughts": 1, "tool calls": 1, "turns that were undone": 1}
     assert wrong(parts) == ["no JSON object"]

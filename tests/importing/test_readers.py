@@ -59,7 +59,7 @@ def test_a_turn_of_claude_code_is_a_question_and_all_that_was_answered(tmp_path:
         ("assistant", "I look.\n\nThree ways.", "user-1:agent"),
         ("user", "a\n\nb", "user-5:user"),
     ]
-    times = [one.memory.event_time.ToJsonString() for one in found(parts)]
+    times = [one.memory.create_time.ToJsonString() for one in found(parts)]
     assert times == [moment(number).replace(".000", "") for number in (1, 2, 5)]
     assert {(one.folder, one.memory.session_id) for one in found(parts)} == {(FOLDER, SESSION)}
     kept = {(one.memory.id, one.memory.metadata["imported_from"]) for one in found(parts)}
@@ -248,7 +248,7 @@ def test_a_rollout_without_envelopes_is_read_too(tmp_path: Path) -> None:
     assert [text for _, text, _ in said(parts)] == ["one?", "One."]
     (user, _) = found(parts)
     assert (user.message_id, user.folder) == (f"{SESSION}-1:user", "")
-    assert user.memory.event_time.ToJsonString() == moment(7).replace(".000", "")
+    assert user.memory.create_time.ToJsonString() == moment(7).replace(".000", "")
 
 
 def test_a_rollout_of_a_subagent_is_left_out(tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ def test_chats_of_cursor_are_read_in_their_order(tmp_path: Path, with_headers: b
     assert {(one.folder, one.memory.session_id) for one in found(parts)} == {(FOLDER, "c")}
     assert {one.title for one in found(parts)} == ({"chat c"} if with_headers else {"one?", "two?"})
     # A message without a time is as old as its chat.
-    assert found(parts)[2].memory.event_time.seconds == 1_772_323_200
+    assert found(parts)[2].memory.create_time.seconds == 1_772_323_200
     subagents = {"transcripts of subagents": 1} if with_headers else {}
     assert left_out(parts) == {"thoughts": 1, "tool calls": 1, "lines of unknown kinds": 1, **subagents}
     assert wrong(parts) == ["no JSON object"]

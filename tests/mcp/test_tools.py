@@ -241,6 +241,15 @@ def test_what_is_remembered_is_found_by_the_next_call(agent: Agent) -> None:
     assert first["redacted"] == []
 
 
+def test_what_is_remembered_is_of_the_zone_of_its_machine(
+    agent: Agent, target: str, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HUMMOCK_TIME_ZONE", "Asia/Shanghai")
+    (told,) = map(answer, calls(agent, ("remember", {"text": "Yesterday we moved the database"})))
+    with Service(target) as service:
+        assert service.get(project, told["id"]).time_zone == "Asia/Shanghai"
+
+
 def test_what_is_not_remembered_of_a_text_is_said(agent: Agent) -> None:
     """X6."""
     told = ask(agent, lambda client: client.call_tool("remember", {"text": "our wifi password is: hunter2!"}))

@@ -135,7 +135,9 @@ def new_request_id() -> str:
 
 def note(text: str, tags: Iterable[str] = (), *, pinned: bool = False) -> memory_pb2.Memory:
     """A remembered sentence; a pinned one is in every prompt of the project."""
-    return memory_pb2.Memory(kind=memory_pb2.MEMORY_KIND_NOTE, tags=tags, content=text, pinned=pinned)
+    return memory_pb2.Memory(
+        kind=memory_pb2.MEMORY_KIND_NOTE, tags=tags, content=text, pinned=pinned, time_zone=named_zone()
+    )
 
 
 def vector(values: Iterable[float], emb_space: str) -> memory_pb2.Embedding:

@@ -8,6 +8,7 @@ from collections.abc import Generator, Iterable, Iterator
 from hummock_client import requests
 from hummock_client.sending import Send
 from hummock_client.streaming import Stream
+from hummock_client.time_zone import named_zone
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import session_pb2
 from hummock_client.v1 import session_service_pb2 as pb
@@ -222,7 +223,7 @@ class Sessions:
         With `replace_answer` the answer takes the place of the one that is there under its message's id. Both sides
         need the ids of their messages then. With EMBEDDING_MODE_DEFERRED it answers sooner: both are found by words at
         once, by meaning a little later. `files` are those that the model changed, as paths below the repository's root.
-        `time_zone` is where the user's clock is, if not where the project's is.
+        `time_zone` is where the user's clock is: what HUMMOCK_TIME_ZONE names, else the project's.
         """
         request = context_pb.LearnTurnRequest(
             project=project,
@@ -232,7 +233,7 @@ class Sessions:
             assistant=requests.turn_side(assistant),
             used_memory_ids=used_memory_ids,
             files=files,
-            time_zone=time_zone,
+            time_zone=time_zone or named_zone(),
             replace_answer=replace_answer,
             embedding=embedding,
         )

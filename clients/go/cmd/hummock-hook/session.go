@@ -230,6 +230,7 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		User:      sideOf(each.user, each.id+":user", each.userTime),
 		Assistant: sideOf(each.agent, each.id+":agent", each.agentTime),
 		Files:     belowRoot(s.given.root, each.files),
+		TimeZone:  offsetOf(time.Now()),
 		Embedding: hummockv1.EmbeddingMode_EMBEDDING_MODE_DEFERRED,
 	}
 	_, err := s.memory.LearnTurn(ctx, request)
@@ -245,6 +246,15 @@ func (s session) storeTurn(ctx context.Context, each turn) error {
 		_, err = s.memory.LearnTurn(ctx, request)
 	}
 	return err
+}
+
+// offsetOf is the offset of a clock, such as "+08:00", by which "yesterday" of a turn is read. It is empty where the clock
+// shows UTC, as in most containers: that says nothing of where somebody lives.
+func offsetOf(clock time.Time) string {
+	if _, seconds := clock.Zone(); seconds == 0 {
+		return ""
+	}
+	return clock.Format("-07:00")
 }
 
 // sideOf is one side of a turn, which may be stored long after it was said.

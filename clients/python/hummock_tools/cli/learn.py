@@ -15,6 +15,7 @@ from hummock_client.channel import DEFAULT_TARGET
 from hummock_client.errors import describe, status_error
 from hummock_client.requests import enum_word, new_request_id
 from hummock_client.streaming import batches
+from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as pb
 from hummock_client.v1 import memory_pb2
 from hummock_tools.cli import options
@@ -63,6 +64,7 @@ def learn(
         metadata=options.metadata_of(meta),
         expire_time=options.timestamp(expires),
         pinned=pin,
+        time_zone=own_zone(),
     )
     request = _learn_request(project, [_sentence(common, each, title, tag or []) for each in text or ()])
     response = ask(target, lambda service: service.context.Learn, request, json=json)

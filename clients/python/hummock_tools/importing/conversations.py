@@ -128,7 +128,6 @@ def sides(turn: Turn, conversation: Conversation) -> Iterator[Found]:
             content=shown,
             session_id=made_id(conversation.id),
             speaker="user" if side == "user" else "assistant",
-            event_time=time,
             create_time=time,
             source_hash=hash_of("\0".join((shown, *files)).encode()),
             files=files,

@@ -17,6 +17,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hummock_client.errors import call_error, describe
 from hummock_client.requests import new_request_id
 from hummock_client.streaming import IMPORT, Connection, exchange, import_messages
+from hummock_client.time_zone import own_zone
 from hummock_client.v1 import context_service_pb2 as context_pb
 from hummock_client.v1 import memory_pb2, memory_service_pb2, project_service_pb2, session_service_pb2
 from hummock_client.v1.context_service_pb2_grpc import ContextServiceStub
@@ -101,6 +102,8 @@ class Storing:
         self._sessions = SessionServiceStub(connection.channel)
         self._project = project
         self._dry_run = dry_run
+        # Whoever said it is taken to have sat here.
+        self._time_zone = own_zone()
         self._on_progress = on_progress
         self._waiting: dict[str, dict[str, Found]] = {}
         self._names: dict[str, str] = {}
@@ -148,6 +151,8 @@ class Storing:
             outcome = self._outcome(project, found, known)
             self._count(project, found, outcome)
             if outcome in ("new", "changed"):
+                if found.message_id:
+                    found.memory.time_zone = self._time_zone
                 learnt.append(found)
             if outcome == "changed" and self._has_message(project, found):
                 changed.append(found)
@@ -156,7 +161,7 @@ class Storing:
             found
             for found in batch
             # A message without a time would be one of today.
-            if found.message_id and found.memory.HasField("event_time") and found.memory.id not in refused
+            if found.message_id and found.memory.HasField("create_time") and found.memory.id not in refused
             if not self._has_message(project, found)
         ]
         self.report.messages += len(missing)
@@ -254,7 +259,7 @@ class Storing:
             return
         begun = {found.memory.session_id: found for found in reversed(missing)}
         records = [
-            *(_session(found, found.memory.event_time) for found in begun.values()),
+            *(_session(found, found.memory.create_time) for found in begun.values()),
             *(_message(found) for found in missing),
         ]
         messages = import_messages(project, enumerate(records))
@@ -291,7 +296,7 @@ def _message(found: Found) -> TransferRecord:
             id=found.message_id,
             role=context_pb.PROMPT_ROLE_USER if is_user else context_pb.PROMPT_ROLE_ASSISTANT,
             content=memory.content,
-            send_time=memory.event_time,
+            send_time=memory.create_time,
             memory_id=memory.id,
         )
     )

@@ -162,6 +162,7 @@ class Remember(Arguments):
             title=self.title,
             tags=self.tags,
             content=self.text,
+            time_zone=own_zone(),
         )
         learnt = await calls.answer(lambda client: client.learn(calls.project, [memory]))
         return _answer(Remembered.of(learnt.results[0]))
