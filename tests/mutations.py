@@ -64,7 +64,12 @@ MUTATIONS = (
     Mutation(
         "the project in the key of memories",
         "store/tables/keys.py",
-        [("return _DOC.pack(project, doc)", "return _DOC.pack(0, doc)")],
+        [
+            (
+                "doc_key: Final[Callable[[int, int], bytes]] = _DOC.pack",
+                "doc_key: Final[Callable[[int, int], bytes]] = lambda project, doc: _DOC.pack(0, doc)",
+            )
+        ],
     ),
     Mutation(
         "the project in the key of names",
@@ -83,9 +88,15 @@ MUTATIONS = (
         "the project in the key of vectors",
         "store/tables/keys.py",
         [
-            ("return _SPACE.pack(project, space)\n", "return _SPACE.pack(0, space)\n"),
+            (
+                "space_prefix: Final[Callable[[int, int], bytes]] = _SPACE.pack",
+                "space_prefix: Final[Callable[[int, int], bytes]] = lambda project, space: _SPACE.pack(0, space)",
+            ),
             ("return _SPACE.pack(project, space) + _NUMBER", "return _SPACE.pack(0, space) + _NUMBER"),
-            ("return _CHUNK.pack(project, space", "return _CHUNK.pack(0, space"),
+            (
+                "chunk_key: Final[Callable[[int, int, int, int], bytes]] = _CHUNK.pack",
+                "chunk_key: Final[Callable[[int, int, int, int], bytes]] = lambda project, *of: _CHUNK.pack(0, *of)",
+            ),
         ],
     ),
     Mutation(
@@ -96,17 +107,32 @@ MUTATIONS = (
     Mutation(
         "the project in the key of learning events",
         "store/tables/keys.py",
-        [("return _DOC.pack(project, number)", "return _DOC.pack(0, number)")],
+        [
+            (
+                "event_key: Final[Callable[[int, int], bytes]] = _DOC.pack",
+                "event_key: Final[Callable[[int, int], bytes]] = lambda project, number: _DOC.pack(0, number)",
+            )
+        ],
     ),
     Mutation(
         "the project that a walk over keys is limited to",
         "store/tables/keys.py",
-        [("return _PROJECT.pack(project)\n\n\ndef project_name_key", 'return b""\n\n\ndef project_name_key')],
+        [
+            (
+                "project_prefix: Final[Callable[[int], bytes]] = _PROJECT.pack",
+                'project_prefix: Final[Callable[[int], bytes]] = lambda project: b""',
+            )
+        ],
     ),
     Mutation(
         "the project in the key of sessions",
         "store/tables/sessions.py",
-        [("return keys.name_key(project, session_id)", "return keys.name_key(0, session_id)")],
+        [
+            ("else keys.name_key(number, session_id)", "else keys.name_key(0, session_id)"),
+            ("delete(keys.name_key(self._project, session_id)", "delete(keys.name_key(0, session_id)"),
+            ("key = keys.name_key(self._project, session_id)", "key = keys.name_key(0, session_id)"),
+            ("key = keys.name_key(self._project, record.session.id)", "key = keys.name_key(0, record.session.id)"),
+        ],
     ),
     Mutation(
         "the project in the key of messages",

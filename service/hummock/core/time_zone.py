@@ -10,6 +10,9 @@ from zoneinfo import ZoneInfo
 
 from hummock.core.errors import InvalidRequest
 
+UTC_NAME: Final = "UTC"
+"""Names UTC where an empty name would leave the zone to the project."""
+
 _OFFSET: Final = re.compile(r"([+-])(\d\d):([0-5]\d)", re.ASCII)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 

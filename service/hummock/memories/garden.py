@@ -29,6 +29,7 @@ from hummock.core.memory import (
 )
 from hummock.core.project import Stars
 from hummock.core.review import UNPROVEN_TRUST, ReviewPolicy
+from hummock.core.time_zone import UTC_NAME
 from hummock.memories.learn import require_future, store_one
 from hummock.memories.preparation import Preparation, make_memory
 from hummock.memories.replacements import Replacements
@@ -171,7 +172,7 @@ class Garden:
         settings = self._store.settings(project)
         draft = changed(as_draft(before), changes)
         if changes.time_zone == "":
-            draft = replace(draft, time_zone=settings.times.zone or "UTC")
+            draft = replace(draft, time_zone=settings.times.zone or UTC_NAME)
         if changes.is_unproven:
             draft = _believed(draft, as_draft(before))
         (prepared,) = self._preparation.prepare(project, [draft], settings)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from hummock.core.deadline import NO_DEADLINE, Deadline
-from hummock.core.embedding import Embedding
+from hummock.core.embedding import Calibration, Embedding
 from hummock.core.memory import (
     CodeFragment,
     Detail,
@@ -29,6 +29,7 @@ from hummock.core.memory import (
     Terms,
 )
 from hummock.core.settings import ProjectSettings
+from hummock.core.time_zone import UTC_NAME
 from hummock.ports.models import Embedder
 from hummock.ports.writes import Lookups, TextKey
 from hummock.text import template
@@ -232,9 +233,13 @@ class Preparation:
 
     def __init__(self, embedder: Embedder, counter: EstimatedTokens, make_id: Callable[[], str]) -> None:
         self._embedder = embedder
-        self.calibration = embedder.space.calibration
         self._analysis = Analysis(counter)
         self._make_id = make_id
+
+    @property
+    def calibration(self) -> Calibration:
+        """The calibration of the embedder's cosines."""
+        return self._embedder.space.calibration
 
     def prepare(
         self, project: str, given: Sequence[Draft], settings: ProjectSettings, deadline: Deadline = NO_DEADLINE
@@ -280,6 +285,7 @@ class Preparation:
         self, draft: Draft, secrets: tuple[SecretsFound, ...], index: MemoryIndex, text: str, words: Words, zone: str
     ) -> Prepared:
         content_hash = text_hash(text, is_code=template.is_code(draft.kind))
+        zone = draft.time_zone or zone
         return Prepared(
             draft=draft,
             secrets=secrets,
@@ -289,7 +295,7 @@ class Preparation:
             content_hash=content_hash,
             fingerprint=_fingerprint(draft),
             words=words,
-            time_zone=draft.time_zone or zone,
+            time_zone="" if zone == UTC_NAME else zone,
         )
 
 

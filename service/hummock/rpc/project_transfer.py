@@ -12,6 +12,7 @@ from hummock.core.errors import InvalidRequest
 from hummock.core.memory import Origin
 from hummock.core.project import ProjectInfo
 from hummock.core.session import PromptRole, Session, SessionMessage
+from hummock.core.time_zone import UTC_NAME
 from hummock.core.transfer import (
     ExportedMemory,
     ExportPage,
@@ -231,6 +232,8 @@ def _memory_record(exported: ExportedMemory, emb_space: str) -> transfer_pb2.Tra
     sent = memory(exported.memory, with_raw=True)
     for name in _OUTPUT_ONLY:
         sent.ClearField(name)
+    # Where it goes, an empty one would mean that project's zone.
+    sent.time_zone = sent.time_zone or UTC_NAME
     made = transfer_pb2.TransferMemory(
         memory=sent,
         update_time=values.timestamp(exported.memory.update_time),
