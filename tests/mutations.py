@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 _ROOT = Path(__file__).parents[1]
-_COPIED = ("service", "kernels", "clients/python", "tests", "pyproject.toml")
+_COPIED = ("service", "kernels", "clients/python", "bench", "tests", "pyproject.toml")
 _TESTS = ("tests/service/test_isolation.py", "tests/isolation/test_mixed.py")
 _LONGEST_S = 1800
 _PASSED, _FAILED = 0, 1
