@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from msgspec import Struct
@@ -78,12 +78,11 @@ class Across:
         three quarters are in one language.
         """
         one_sided = abs(2 * han_share - 1)
-        return Across(
-            unrelated=self.unrelated,
+        return replace(
+            self,
             gain=1 + (self.gain - 1) * one_sided,
             late_gain=1 + (self.late_gain - 1) * one_sided,
             words=self.words if one_sided >= ONE_LANGUAGE else 0.0,
-            as_similar=self.as_similar,
         )
 
     def similarity(self, cosine: NDArray[np.float32]) -> NDArray[np.float32]:

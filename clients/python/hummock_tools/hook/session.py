@@ -172,7 +172,7 @@ class Session:
             "user": _side(turn.user, f"{turn.id}:user", turn.user_time),
             "assistant": _side(turn.agent, f"{turn.id}:agent", turn.agent_time),
             "files": below_root(self._given.root, turn.files),
-            "timeZone": own_offset(),
+            "timeZone": _own_offset(),
             "embedding": "EMBEDDING_MODE_DEFERRED",
         }
         try:
@@ -225,7 +225,7 @@ class Session:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
-def own_offset() -> str:
+def _own_offset() -> str:
     """The offset of this machine's clock, such as "+08:00", by which "yesterday" of a turn is read.
 
     Empty where it shows UTC, as in most containers: that says nothing of where somebody lives.
